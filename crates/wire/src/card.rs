@@ -1,5 +1,5 @@
-//! Agent Card 1.0: the document that says who an agent is, what the agent never does, and which agent or role gets its
-//! escalations.
+//! Agent Card 1.0: the document that says who an agent is, what the agent never does, and which agent or role gets the
+//! problems that the agent escalates.
 //!
 //! ```
 //! let card = br#"{"card_version": "1.0", "identity": {"slug": "exec"}}"#;
@@ -131,8 +131,8 @@ registered! {
         "UNKNOWN_OUTPUT_TYPE", "names an output contract that is not known";
 }
 
-/// Judges an agent card (the document that describes an agent). When a registry of known agents, roles and output types
-/// is given, also checks that the card names only those.
+/// Judges an agent card (the document that describes an agent). When a registry is given, also checks that the card
+/// names only agents, roles and output types of the registry.
 pub fn judge<'t>(bytes: &'t [u8], registry: Option<&'t Registry>) -> JudgedDocument<'t, Card> {
     match document::open(bytes, BYTES_MAX) {
         Err(report) => JudgedDocument { value: None, report: *report },

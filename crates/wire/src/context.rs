@@ -1,10 +1,11 @@
 //! The reply of `task_load_context`: the facts that the worker of a task must know, cut to a limited number of tokens.
 //!
-//! The unit of cost is the weight, see [`tokens`]. Each piece of the reply is weighed once. The parts share the budget:
-//! the workflow gets 15 %, the task 55 %, earlier tasks 20 %, dependencies and siblings 10 %. When a part does not need
-//! all of its tokens, the next part gets the rest. Tokens that are still left go back to the parts that were shortened.
-//! Then each part is written as far as its share reaches. The reply lists the pieces that are missing, each with the
-//! call that fetches it. At the end the complete text is weighed, so that it never costs more than the caller asked
+//! The cost of a text is measured as its weight, an estimate in parts of a token, see [`tokens`]. Each piece of the
+//! reply is weighed once. The parts of the reply share the token budget: the workflow gets 15 %, the task 55 %, earlier
+//! tasks 20 %, dependencies and siblings 10 %. When a part does not need all of its tokens, the next part gets the
+//! unused tokens. Tokens that the last part does not need go back to the parts that were shortened. Then each part is
+//! written, and it is cut if its share is too small. The reply lists the pieces that were cut or left out, each with
+//! the call that fetches it. At the end the complete text is weighed, so that it never costs more than the caller asked
 //! for.
 
 mod checkpoints;
@@ -45,12 +46,12 @@ const FIELDS_SHARE: u64 = 60;
 /// often leaves tokens unused, because the estimated weights of the pieces add up to more than the weight of the whole
 /// reply.
 const ROUNDS_MAX: u32 = 6;
-/// The search for a fuller reply of `task_load_context` ends when the unused tokens are less than the token limit
-/// divided by `NEAR`.
+/// The reply of `task_load_context` is written several times, so that it uses as many of the allowed tokens as
+/// possible. This ends when the unused tokens are less than the token limit divided by `NEAR`.
 const NEAR: u64 = 32;
 
 /// The most checkpoints (progress notes of a task) that are loaded by default; older ones are only counted. With a
-/// small token budget fewer are loaded: only as many as would fit if each took [`ROW_TOKENS`].
+/// small token budget, fewer checkpoints are loaded: only as many as would fit if each took [`ROW_TOKENS`] tokens.
 const ROWS_DEFAULT_MAX: u32 = 100;
 /// The most checkpoints (progress notes of a task) that are loaded when the caller wants the whole history or many
 /// details; older ones are only counted.
@@ -132,7 +133,7 @@ impl<'f> ContextParts<'f> {
     }
 
     /// Returns the weight (estimated token cost) that each part of the reply of `task_load_context` could use in
-    /// addition to its least weight. The parts are in the order of [`SHARES`].
+    /// addition to its least weight, which every part always gets. The parts are in the order of [`SHARES`].
     fn wants(&self) -> [u64; 4] {
         let fields = |fields: &[PieceField<'_>]| fields.iter().map(|field| field.want - field.least).sum::<u64>();
         let tasks = |tasks: &Option<Tasks<'_>>| tasks.as_ref().map_or(0, |tasks| tasks.want);
@@ -167,8 +168,9 @@ impl<'f> ContextParts<'f> {
         Grants { shares: self.wants(), history: 0 }
     }
 
-    /// Writes the reply of `task_load_context` several times with different total weights. Returns the fullest reply
-    /// that stays within `max_tokens`.
+    /// Writes the reply of `task_load_context` several times, each time for another total weight (token cost). Returns
+    /// the longest of these replies that stays within `max_tokens`. When none of them does, returns the shortest
+    /// possible reply.
     fn fitted(&self, limit: u64, max_tokens: usize) -> Value {
         let worst = self.compose(&self.shared(0)).1.weight(0);
         let (mut fits, mut breaks) = (0_u64, u64::MAX);
@@ -197,10 +199,10 @@ impl<'f> ContextParts<'f> {
         best.unwrap_or_else(|| self.write(&Grants { shares: [0; 4], history: 0 }, 0))
     }
 
-    /// Writes the reply of `task_load_context` for a total weight. The reply includes a list of what was cut, and the
-    /// weight of this list is known only after cutting. Therefore a first pass reserves room for the largest possible
-    /// list and finds the cuts. The second pass reserves only the room that the list of these cuts needs. The parts
-    /// then have more room, so they are never cut more than in the first pass.
+    /// Writes the reply of `task_load_context` for a total weight (token cost). The reply includes a list of the pieces
+    /// that were cut, and the weight of this list is known only after cutting. Therefore a first pass reserves room for
+    /// the largest possible list and finds the cuts. The second pass reserves only the room that the list of these cuts
+    /// needs. The parts then have more room, so they are never cut more than in the first pass.
     fn within(&self, total: u64, worst: u64) -> Value {
         let cuts = self.compose(&self.shared(total.saturating_sub(worst))).1;
         let room = total.saturating_sub(cuts.weight(cuts::budget(total)));
@@ -294,8 +296,8 @@ fn written(fields: &[PieceField<'_>], grant: u64, whose: (&str, Fetch), cuts: &m
 /// that is added to it later.
 fn weight_said(reply: &Value) -> u64 {
     let text = reply.to_string();
-    // The tokenizer always splits a text before a number. Therefore the text before the estimate weighs the same for
-    // every number that is written as the estimate.
+    // The tokenizer always splits a text before a number. Therefore the weight of the text before the estimate does not
+    // depend on the number that is written as the estimate.
     let before = text.strip_suffix('}').unwrap_or(&text);
     let fixed = weight(&format!("{before},\"token_estimate\":")) + weight("}");
     let mut all = fixed;

@@ -95,7 +95,7 @@ vocabulary! {
     }
 }
 
-/// A parameter of a task: any JSON value, also null.
+/// A parameter of a task: any JSON value, including null.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnyOrNull(pub Value);
 

@@ -25,9 +25,9 @@
 //! assert_eq!(contract.evidence().open_gaps[0].to_string(), "no design");
 //! ````
 //!
-//! Further parts: [`merge`] applies an update to a stored project contract and never deletes a value. [`identity`]
-//! turns all forms of a git remote into one name. [`Reference`] names a resource in another repository. [`Machine`]
-//! decides which status may follow which.
+//! Further parts: [`merge`] applies an update to a stored project contract (a JSON object with facts about the project)
+//! and never deletes a value. [`identity`] turns all forms of a git remote into one name. [`Reference`] names a
+//! resource in another repository. [`Machine`] decides which status may follow which.
 
 mod advice;
 mod approval;
@@ -226,8 +226,9 @@ impl<'n, 't> Top<'n, 't> {
 #[cfg(test)]
 mod tests;
 
-/// Returns the id that an agent writes into its handoff contract. It is made from a hash of the engine's id, which is
-/// too long for the protocol.
+/// Returns the id that an agent writes into its handoff contract: the letter `a` and 16 hexadecimal digits from a hash
+/// of the engine's id. The engine's id itself, such as `ag_0123456789xy`, does not have the form that the protocol
+/// requires.
 pub fn alias(agent: engine::id::AgentId) -> String {
     use sha2::{Digest, Sha256};
     let hash = Sha256::digest(agent.to_string().as_bytes());

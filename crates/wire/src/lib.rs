@@ -1,4 +1,4 @@
-//! The five agent protocols of Handover. Each is a module with types that can only hold legal values.
+//! The five agent protocols of Handover. Each protocol has one or more modules, whose types can only hold legal values.
 //!
 //! | protocol | modules | judge with |
 //! |---|---|---|
@@ -17,7 +17,7 @@
 //! - [`json`] reads RFC 8259 strictly and keeps the place of every value. It guesses nothing and rounds no number.
 //! - [`shape`] declares an object once. Its type, its reader, its writer and its JSON Schema come from the same lines,
 //!   so that they cannot differ. [`definitions`] lists the schemas.
-//! - [`report`] keeps problems small and makes their texts only when they are read.
+//! - [`report`] stores each problem in little memory and makes the text of a problem only when a caller asks for it.
 //! - [`translate`] turns documents into the engine's commands and the engine's state into documents. [`convert`] turns
 //!   documents of one protocol into documents of another. Both report the parts that they could not translate.
 //! - [`context`] cuts the facts that a worker must know to a number of tokens, which [`tokens`] estimates.

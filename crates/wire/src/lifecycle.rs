@@ -70,7 +70,7 @@ macro_rules! calls {
         pub enum ToolId { $($name,)* }
 
         $(impl $name {
-            /// The tool that takes these arguments, as it is described to clients.
+            /// The description of the tool that takes these arguments, as clients get it.
             pub const TOOL: Tool = Tool {
                 id: ToolId::$name,
                 name: $tool,

@@ -95,8 +95,8 @@ message! {
 }
 
 impl OutputContract {
-    /// Tells whether the task's output must be checked before the task is complete. This includes a task with a
-    /// `schema_ref`, because the output contract that it names has a schema or checks.
+    /// Tells whether the task's output must be checked before the task is complete. The output of a task with a
+    /// `schema_ref` must be checked, because `schema_ref` names an output contract that has a schema or checks.
     pub fn is_verified(&self) -> bool {
         self.output_ref_required || self.evaluate.get().is_some() || self.schema_ref.get().is_some()
     }

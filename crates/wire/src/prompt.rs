@@ -33,7 +33,7 @@ pub struct Sources {
     pub who: PromptAgent,
     /// The skills that only this agent has.
     pub skills: Vec<Skill>,
-    /// The skills that all agents share. When this agent has a skill with the same name, the shared one is left out.
+    /// The skills that all agents share. When this agent has a skill with the same name, the shared skill is left out.
     pub shared_skills: Vec<Skill>,
     pub memory: Vec<PromptMemory>,
     pub inbox: Vec<UnreadMessage>,

@@ -1,7 +1,7 @@
 //! The report on a judged document: every problem of the document, in order, each with its place.
 //!
 //! A hostile document may have half a million problems. Therefore a problem takes little memory, and its text is made
-//! only when it is read.
+//! only when a caller asks for the text.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -116,8 +116,8 @@ pub struct ReportPlace(u32);
 /// The advice to the author of a document on how to repair one problem.
 pub type Hint = Cow<'static, str>;
 
-/// One problem of a document. It takes little memory, because there may be half a million of them. [`Report::message`]
-/// makes its text.
+/// One problem of a document. It takes little memory, because one report can store more than a hundred thousand
+/// problems. [`Report::message`] makes its text.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DocumentProblem {
     /// The part of the problem's code before the colon, such as `TYPE` in `TYPE:/context/iteration`.
@@ -195,7 +195,7 @@ impl<'t> Report<'t> {
     }
 
     /// Returns the made-up ids that are used instead of texts of the document that are not well-formed ids, each with
-    /// its text.
+    /// the text that it replaces.
     pub fn stand_ins(&self) -> &[(String, String)] {
         &self.stand_ins
     }
@@ -444,9 +444,9 @@ impl<'t> Report<'t> {
     }
 }
 
-/// The most errors and the most warnings that a report keeps; later ones are dropped. A hostile document may have a
-/// problem in every third byte. One error is enough to make a document invalid, and no author repairs so many problems
-/// at once.
+/// The most errors, the most warnings and the most problems with unknown keys that a report keeps; later problems are
+/// dropped. A hostile document may have a problem in every third byte. One error is enough to make a document invalid,
+/// and no author repairs so many problems at once.
 const PROBLEMS_MAX: usize = 100_000;
 
 fn push(problems: &mut Vec<DocumentProblem>, problem: DocumentProblem) {

@@ -87,8 +87,8 @@ pub(crate) fn not_blank() -> Value {
     pattern(&format!("[^{SPACE}]"))
 }
 
-/// Returns a lookahead for a regular expression. It requires that the rest of the text has a character that is not
-/// white space.
+/// Returns a lookahead for a regular expression. It requires that the text after the current position has a character
+/// that is not white space.
 pub(crate) fn somewhere_not_blank() -> String {
     format!("(?=[\\s\\S]*[^{SPACE}])")
 }

@@ -191,7 +191,8 @@ impl StreamReader {
         }
     }
 
-    /// Judges one line of the stream. Returns its frame when `wanted` is true and the line is a JSON object.
+    /// Judges one line of the stream. When `wanted` is true and the line is a JSON object, returns its frame, which is
+    /// the parsed line.
     fn take(&mut self, line: &[u8], wanted: bool) -> Option<Frame> {
         self.number += 1;
         let Ok(text) = std::str::from_utf8(line) else {

@@ -1,4 +1,4 @@
-//! Checks and counts of words, sentences and names, as the protocols define them.
+//! Functions that check and count words, sentences and names, as the protocols define them.
 
 use icu_segmenter::SentenceSegmenter;
 

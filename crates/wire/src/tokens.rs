@@ -1,18 +1,18 @@
 //! Estimates how many tokens a text costs a model. The estimate is meant as an upper bound, and it works without the
 //! vocabulary of a tokenizer.
 //!
-//! A text is split into the same pieces as by the pretokenizer of the o200k encoding: words, which also end at a change
-//! of case, groups of up to three digits, runs of punctuation, and white space. Each piece costs at least one token.
-//! The further price of a word depends on its case and on how common its sequences of letters are. The price of a
-//! character of another script depends on its Unicode block.
+//! A text is split into the same pieces into which the pretokenizer of the o200k encoding splits it: words, groups of
+//! up to three digits, runs of punctuation, and white space. A word also ends where a capital letter follows a small
+//! letter. Each piece costs at least one token. How much more a word costs depends on its case and on how common its
+//! sequences of letters are. The price of a character that is not Latin depends on its Unicode block.
 //!
 //! The prices were fitted so that the estimate is above the real count for prose, source code, JSON and the larger
-//! languages. The program `examples/fit_token_prices` makes the table `tokens/prices.txt`. The prices of white space and
-//! of other scripts, and the margins, are set by hand.
+//! languages. The program `examples/fit_token_prices` writes the fitted prices into the file `tokens/prices.txt`. The
+//! prices of white space and of scripts other than Latin, and the margins that are added at the end, are set by hand.
 //!
-//! All prices are statistics. Some texts cost up to a quarter more than the estimate: lists of word stems, tables of
-//! rare ideographs, and a few languages with special letters. A text that was made to deceive the estimate may also cost
-//! more.
+//! All prices are averages. Therefore some texts cost up to a quarter more than the estimate: lists of word stems,
+//! tables of rare ideographs, and a few languages with special letters. A text that was made to deceive the estimate
+//! may also cost more.
 
 mod letters;
 mod marks;
@@ -22,8 +22,8 @@ mod scripts;
 
 use pieces::{ONE, PieceSink, WeightSum};
 
-/// The number of weight units in one token. Weights are whole numbers of these units, so that adding them loses
-/// nothing.
+/// The number of weight units in one token. Weights are whole numbers of these units, so that sums of weights have no
+/// rounding errors.
 pub const UNIT: u64 = 32;
 
 /// The margin for rare words: one 48th of a text's weight (token cost) is added to it. Prices are averages, and rare
@@ -48,15 +48,16 @@ pub fn estimate(text: &str) -> usize {
     tokens(weight(text))
 }
 
-/// Converts a weight to tokens, with the margins for rare words and for short texts. Weights of parts may be added
-/// before. When a text is split at punctuation, its parts together seldom weigh less than the whole text.
+/// Converts a weight (a cost in parts of a token) to a number of tokens, and adds the margins for rare words and for
+/// short texts. A caller may add the weights of several parts of a text first and convert the sum. When a text is split
+/// at punctuation, its parts together seldom weigh less than the whole text.
 pub fn tokens(weight: u64) -> usize {
     let margin = weight / MARGIN_SHARE + (weight / SHORT_SHARE).min(SHORT_MAX);
     usize::try_from((weight + margin).div_ceil(UNIT)).unwrap_or(usize::MAX)
 }
 
 /// Returns a weight (token cost) that [`tokens`] converts to at most this number of tokens. The returned weight is
-/// nearly the largest possible one.
+/// nearly the largest weight with this property.
 pub(crate) fn weight_within(tokens: usize) -> u64 {
     let whole = u64::try_from(tokens).unwrap_or(u64::MAX).min(u64::MAX >> 16) * UNIT;
     let without = |whole: u64| whole * MARGIN_SHARE / (MARGIN_SHARE + 1);
@@ -71,7 +72,8 @@ pub(crate) fn weight(text: &str) -> u64 {
     sum.0
 }
 
-/// Splits a text into the pieces of the estimate and passes them to a sink.
+/// Splits a text into words, groups of digits, runs of punctuation and other pieces, and passes each piece with its
+/// token cost to `sink`.
 pub fn read(text: &str, sink: &mut impl PieceSink) {
     TokenWalk { bytes: text.as_bytes(), text, at: 0, sink }.run();
 }
@@ -110,7 +112,8 @@ const CLASSES: [CharacterClass; 256] = {
     classes
 };
 
-/// The character directly before a word. The tokenizer joins it with the word, so it changes the word's price.
+/// The character directly before a word. The tokenizer joins it with the word, so it changes the token cost of the
+/// word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Before {
     Space,
@@ -143,7 +146,7 @@ impl<S: PieceSink> TokenWalk<'_, S> {
         self.bytes.get(at).map(|byte| CLASSES[usize::from(*byte)])
     }
 
-    /// Ends a piece of this weight at the current position.
+    /// Tells the sink that a piece of the text with this weight (token cost) ends at the current position.
     fn pay(&mut self, weight: u64) {
         self.sink.fixed(weight, self.at);
     }
@@ -203,7 +206,7 @@ impl<S: PieceSink> TokenWalk<'_, S> {
         }
     }
 
-    /// Adds the price of a piece of white space.
+    /// Adds the token cost of a piece of white space to the weight of the text.
     fn white(&mut self, run: &[u8]) {
         if !run.is_empty() {
             self.at += run.len();

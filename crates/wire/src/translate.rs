@@ -27,8 +27,8 @@ pub use state::{TaskInput, TurnCost, blocked, complete, inbox, input};
 pub(crate) use turn::obstacle;
 pub use turn::{TurnAct, handoff, output};
 
-/// The task and the attempt on which an agent works in its turn. Commands from the agent's documents take both from
-/// here, so that the agent cannot change another task or a later attempt.
+/// The task and the attempt on which an agent works in its turn. Commands from the agent's documents take the task and
+/// the attempt from this value, so that the agent cannot change another task or a later attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TurnFence {
     pub task: TaskId,

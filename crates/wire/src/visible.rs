@@ -99,7 +99,7 @@ pub fn decided(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Test cases: texts of agents, each with the line that a person reads instead.
+    /// Test cases: texts of agents, each with the line that is shown to a person.
     const CASES: &[(&str, &str)] = &[
         ("git push origin main", "git push origin main"),
         ("rm -rf \u{202e}gpj.", "rm -rf <U+202E>gpj."),

@@ -1,4 +1,4 @@
-//! Compares estimates with real numbers of tokens.
+//! Compares estimated numbers of tokens with the real numbers.
 
 use std::collections::HashMap;
 
@@ -9,15 +9,17 @@ use wire::tokens::{self, UNIT};
 
 use crate::samples::PricePlaces;
 
-/// The names of the columns of [`EstimateJudge::row`]. Each pair of figures is before and after the fit.
+/// The names of the columns of [`EstimateJudge::row`]. In a column with two figures, the first figure belongs to the
+/// prices before the fit, and the second figure to the fitted prices.
 pub(crate) const HEADER: &str = "\
 folder           part          texts   estimate/real    texts below     lowest ratio    pieces below";
 
-/// Compares the estimates of two tables of prices with the real tokenizer.
+/// Compares the estimates from two price tables with the real numbers of tokens. The first table has the prices before
+/// the fit, the second table has the fitted prices.
 pub(crate) struct EstimateJudge<'t> {
     tokenizer: &'t CoreBPE,
     tables: [&'t PriceTable; 2],
-    /// The real numbers of tokens of pieces.
+    /// The real number of tokens of each piece of text (such as a word) that was counted so far.
     pieces: HashMap<String, usize>,
 }
 
@@ -26,7 +28,7 @@ impl<'t> EstimateJudge<'t> {
         Self { tokenizer, tables, pieces: HashMap::new() }
     }
 
-    /// Returns a line with the figures of these texts.
+    /// Returns a line that compares the estimates for these texts with the real numbers of tokens.
     pub(crate) fn row(&mut self, name: &str, part: &str, texts: &[String]) -> String {
         let (mut real, mut pieces) = (0, 0);
         let mut sums = [TableFigures { lowest: f64::INFINITY, ..TableFigures::default() }; 2];
@@ -61,25 +63,25 @@ impl<'t> EstimateJudge<'t> {
     }
 }
 
-/// The figures of one table for several texts.
+/// The results of one price table for several texts.
 #[derive(Clone, Copy, Default)]
 struct TableFigures {
     estimate: usize,
     texts_below: usize,
-    /// The lowest ratio of the estimate and the real number of a text.
+    /// The estimated number of tokens of a text, divided by its real number: the lowest of these ratios.
     lowest: f64,
     pieces_below: usize,
 }
 
-/// The weights of one text with both tables.
+/// The weights (token costs) of one text with the two price tables.
 struct JudgedText<'j, 't> {
     judge: &'j mut EstimateJudge<'t>,
     text: &'j str,
-    /// The position in the text after the last piece.
+    /// The position in the text after the last piece (such as a word) that was read.
     start: usize,
     pieces: usize,
     weights: [u64; 2],
-    /// The number of pieces whose weight is below the real number of tokens.
+    /// For each price table, the number of pieces that weigh less than their real number of tokens.
     below: [usize; 2],
 }
 
@@ -111,7 +113,7 @@ impl PieceSink for JudgedText<'_, '_> {
     }
 }
 
-/// Returns the ratio of two numbers. Of nothing, every part is nothing.
+/// Returns the ratio of two numbers. Divides by 1 when `all` is 0, so that the result is always a number.
 fn ratio(part: usize, all: usize) -> f64 {
     part as f64 / all.max(1) as f64
 }

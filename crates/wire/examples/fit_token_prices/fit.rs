@@ -1,24 +1,27 @@
-//! Finds the prices for which the weights of pieces are nearest to their real numbers of tokens.
+//! Finds the prices with which the weights (estimated token costs) of pieces of text, such as words, are nearest to
+//! their real numbers of tokens.
 //!
-//! The fit minimizes the squares of the differences, multiplied by the importance of the pieces. It changes one price at
-//! a time to the best value for the current values of all others (coordinate descent). The order is fixed, and nothing
-//! is random.
+//! The fit minimizes the sum of the squared differences, each multiplied by the importance of the piece. It changes one
+//! price at a time to the best value for the current values of all other prices (coordinate descent). The order of the
+//! prices is fixed, and nothing is random.
 
 use wire::tokens::UNIT;
 use wire::tokens::prices::{PRICE_COUNT, PRICE_RANGE, PriceTable};
 
 use crate::samples::PieceSample;
 
-/// The factor for a weight that is too low. The estimate is an upper bound, so too low is worse than too high.
+/// The factor by which a difference counts more when the estimated weight is too low. The estimate is meant as an upper
+/// bound, so a weight that is too low is worse than a weight that is too high.
 const UNDER_FACTOR: f64 = 8.0;
-/// The importance of a price being 0, compared with a folder of texts. It keeps prices small that few pieces have.
+/// The importance of a small price, compared with the importance 1 of a folder of texts. It keeps a price near 0 when
+/// only few pieces use the price.
 const RIDGE: f64 = 1e-4;
-/// The number of times that all prices are improved, first as fractions, then as whole numbers. Further passes change
-/// the sum of squares by less than a thousandth.
+/// The numbers of passes in which all prices are improved, first as fractions, then as whole numbers. Further passes
+/// change the sum of squares by less than a thousandth.
 const FRACTION_PASSES: usize = 40;
 const WHOLE_PASSES: usize = 4;
 
-/// Returns the fitted prices.
+/// Returns the prices that fit the samples best.
 pub(crate) fn fit(samples: &[PieceSample]) -> PriceTable {
     let mut fit = PriceFit::new(samples);
     for _ in 0..FRACTION_PASSES {
@@ -36,10 +39,11 @@ pub(crate) fn fit(samples: &[PieceSample]) -> PriceTable {
 
 struct PriceFit<'s> {
     samples: &'s [PieceSample],
-    /// The pieces that have the price at each place.
+    /// For each index in the price table, the pieces of text that have the price at this index.
     uses: Vec<Vec<PriceUse>>,
     prices: Vec<f64>,
-    /// The weight of each piece with the current prices, without its lower limit.
+    /// The weight (estimated token cost) of each piece of text with the current prices. It may be lower than the least
+    /// weight of the piece.
     weights: Vec<f64>,
 }
 
@@ -76,7 +80,7 @@ impl<'s> PriceFit<'s> {
         }
     }
 
-    /// Returns the best value of a price by one step of Newton's method.
+    /// Returns the best value of the price with the index `place`, which one step of Newton's method finds.
     fn best(&self, place: usize) -> f64 {
         let (mut slope, mut curvature) = (RIDGE * self.prices[place], RIDGE);
         for PriceUse { sample, times } in &self.uses[place] {
@@ -88,11 +92,12 @@ impl<'s> PriceFit<'s> {
     }
 }
 
-/// Returns by how much the weight of a piece differs from its real number of tokens, and the factor of its square.
+/// Returns the difference between the weight of a piece and its real number of tokens, and the factor of the squared
+/// difference.
 fn difference(sample: &PieceSample, weight: f64) -> (f64, f64) {
     let (real, least) = ((sample.tokens as u64 * UNIT) as f64, sample.least as f64);
-    // A piece never weighs less than its limit, so prices that would make it lighter do no harm when the limit is not
-    // below the real number.
+    // The estimate never uses a weight below `least` for a piece. Therefore a lower weight is no error when `least` is
+    // not below the real number of tokens.
     if real <= least {
         return if weight > least { (weight - least, sample.importance) } else { (0.0, 0.0) };
     }

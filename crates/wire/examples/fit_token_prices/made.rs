@@ -1,15 +1,17 @@
-//! Texts that folders rarely have: words with typing errors, and random characters. Without them, sequences of letters
-//! that occur in no folder would cost nothing.
+//! Makes texts that real folders rarely contain: words with typing errors, and random characters. Without these texts,
+//! sequences of letters that occur in no folder would cost nothing.
 
 use chance::SeededRandom;
 
 use crate::texts::TextFolder;
 
-/// The number of texts that are made of each kind.
+/// The approximate number of texts that are made of each kind: texts with typing errors, and texts of random
+/// characters.
 const TEXTS: usize = 400;
 /// The length of a text of random characters, in bytes.
 const TEXT_BYTES: usize = 2_000;
-/// The importance of both kinds, compared with a folder of real texts. People write such texts less often.
+/// The importance of texts with typing errors and of texts of random characters, compared with the importance 1 of a
+/// folder of real texts. People write such texts less often.
 const TYPOS_IMPORTANCE: f64 = 0.3;
 const RANDOM_IMPORTANCE: f64 = 0.2;
 const SEED: u64 = 19;
@@ -21,7 +23,8 @@ const MARKS: &[u8] = b"!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~ ";
 const PRINTABLE: &[u8] =
     b"!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 
-/// The kinds of random texts: the characters, the most characters of a word, and the text after each word.
+/// The kinds of random texts. Each kind has the characters of its words, the most characters of a word, and the text
+/// after each word.
 const KINDS: [(&[u8], usize, &str); 8] = [
     (LETTERS, 12, " "),
     (LETTERS, 12, "\n"),
@@ -33,7 +36,7 @@ const KINDS: [(&[u8], usize, &str); 8] = [
     (PRINTABLE, 100, "\n"),
 ];
 
-/// Returns texts of the folders in which every third word has a typing error.
+/// Returns copies of texts from the folders. In each copy, every third word has a typing error.
 pub(crate) fn typos(folders: &[TextFolder]) -> TextFolder {
     let random = &mut SeededRandom::new(SEED);
     let texts: Vec<&String> = folders.iter().flat_map(|folder| &folder.fitted).collect();

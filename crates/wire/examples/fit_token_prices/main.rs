@@ -1,7 +1,8 @@
-//! Fits the prices of the token estimate to a real tokenizer (o200k), and compares the estimates before and after.
+//! Fits the prices of the token estimate to a real tokenizer (o200k), and compares the estimates before and after the
+//! fit.
 //!
 //! The same folders give the same prices on every machine. `docs/decisions/0019-token-estimate-is-fitted.md` names the
-//! folders of the prices that the estimate uses. This program is part of no product.
+//! folders from which the current prices were made. This program is not part of the product.
 #![expect(clippy::print_stdout, reason = "the figures are the result")]
 
 mod figures;
@@ -73,7 +74,7 @@ fn run() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Returns the arguments, or `None` when they are not as the usage says.
+/// Returns the arguments, or `None` when they do not have the form that `USAGE` shows.
 fn parse(words: impl Iterator<Item = String>) -> Option<FitArguments> {
     let mut arguments = FitArguments::default();
     let mut is_judged = false;

@@ -1,4 +1,4 @@
-//! The different pieces of texts, with their real numbers of tokens.
+//! The different pieces of the texts, such as words, each with its real number of tokens.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,7 +8,8 @@ use wire::tokens::pieces::{PiecePrices, PieceSink};
 
 use crate::texts::TextFolder;
 
-/// The places of the prices of one piece, each with the number of times that the price is added.
+/// The prices of one piece of text: the index of each price in the price table, and the number of times that this price
+/// is added.
 #[derive(Debug, Default)]
 pub(crate) struct PricePlaces(pub(crate) Vec<(usize, i64)>);
 
@@ -18,19 +19,20 @@ impl PiecePrices for PricePlaces {
     }
 }
 
-/// A piece with fitted prices that occurs in the folders.
+/// A piece of text (such as a word) that occurs in the folders and has fitted prices.
 #[derive(Debug)]
 pub(crate) struct PieceSample {
     pub(crate) prices: PricePlaces,
-    /// The least weight of the piece.
+    /// The least weight (token cost) of the piece of text.
     pub(crate) least: i64,
-    /// The real number of tokens.
+    /// The number of tokens that the real tokenizer makes of the piece of text.
     pub(crate) tokens: usize,
-    /// The share of the piece in the pieces of each folder, times the importance of the folder, added up.
+    /// The share of this piece among all pieces of a folder, multiplied by the importance of the folder, and added up
+    /// over all folders.
     pub(crate) importance: f64,
 }
 
-/// Returns the different pieces of the folders, in the order of their spellings.
+/// Returns the different pieces of text in the folders, sorted by their spelling.
 pub(crate) fn collect(folders: &[TextFolder], tokenizer: &CoreBPE) -> Vec<PieceSample> {
     let mut samples: BTreeMap<&str, PieceSample> = BTreeMap::new();
     for folder in folders {
@@ -51,11 +53,11 @@ pub(crate) fn collect(folders: &[TextFolder], tokenizer: &CoreBPE) -> Vec<PieceS
     samples.into_values().collect()
 }
 
-/// Counts the pieces of texts that have fitted prices.
+/// Counts the pieces of a folder's texts that have fitted prices, such as words.
 #[derive(Default)]
 struct PieceCounter<'t> {
     text: &'t str,
-    /// The position in the text after the last piece.
+    /// The position in the text after the last piece (such as a word) that was read.
     start: usize,
     pieces: HashMap<&'t str, CountedPiece>,
 }

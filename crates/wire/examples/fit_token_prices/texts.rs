@@ -1,29 +1,32 @@
-//! Reads folders of texts, and holds out a part of them.
+//! Reads folders of texts, and holds out a part of the texts: the prices are not fitted to the texts that are held out.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// The largest part of a file, in bytes. Larger files are cut, so that a folder with few files can be divided, too.
+/// The largest size in bytes of a part of a file. A larger file is cut into several parts, so that some parts can be
+/// held out even when a folder has few files.
 const PART_BYTES_MAX: usize = 64 << 10;
-/// The largest text whose estimate is compared with the real count, in bytes.
+/// The largest size in bytes of a text whose estimate is compared with the real number of tokens.
 const TEXT_BYTES_MAX: usize = 2 << 10;
-/// One of this many parts is held out: the prices are not fitted to it.
+/// One of every `HELD_OUT_SHARE` parts of the files is held out: the prices are not fitted to this part.
 const HELD_OUT_SHARE: usize = 5;
 
 /// The texts of one folder.
 #[derive(Debug)]
 pub(crate) struct TextFolder {
     pub(crate) name: String,
-    /// The importance of the folder for the fit. The folder of an argument has the importance 1, regardless of its size.
+    /// The importance of the folder for the fit. A folder that is named in the program's arguments has the importance
+    /// 1, regardless of its size.
     pub(crate) importance: f64,
     /// The texts to which the prices are fitted.
     pub(crate) fitted: Vec<String>,
-    /// The texts that only judge the prices.
+    /// The texts to which the prices are not fitted. They only serve to judge the fitted prices.
     pub(crate) held_out: Vec<String>,
 }
 
 impl TextFolder {
-    /// Holds out every fifth part, and cuts all parts into texts of bounded length.
+    /// Divides the parts of a folder's files: every fifth part is held out to judge the prices, and the prices are
+    /// fitted to all other parts. Cuts all parts into texts of bounded length.
     pub(crate) fn divide<'t>(name: &str, importance: f64, parts: impl Iterator<Item = &'t str>) -> Self {
         let mut folder = Self { name: name.to_owned(), importance, fitted: Vec::new(), held_out: Vec::new() };
         for (at, part) in parts.enumerate() {
@@ -62,7 +65,7 @@ fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Cuts a text into parts of at most this many bytes, after the end of a line if there is one.
+/// Cuts a text into parts of at most `bytes_max` bytes. If possible, each part ends with the end of a line.
 fn cut(text: &str, bytes_max: usize) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {

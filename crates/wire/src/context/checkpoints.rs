@@ -1,5 +1,6 @@
-//! Decides how much of each checkpoint (progress note of a task) the reply of `task_load_context` shows: the newest in
-//! full, older ones without detail, still older ones as one line each. The oldest are only counted.
+//! Decides how much of each checkpoint (progress note of a task) the reply of `task_load_context` shows: the newest
+//! checkpoints in full, older checkpoints without detail, and even older checkpoints as one line each. The oldest
+//! checkpoints are only counted.
 
 use engine::checkpoint::Checkpoint;
 
@@ -93,8 +94,8 @@ impl<'f> History<'f> {
 
     /// Chooses the level of detail for each checkpoint. Up to half of the weight (token cost) is reserved for the
     /// newest checkpoint. The rest is spent on the older checkpoints in this order: one line each, until a quarter of
-    /// the rest is spent; summaries, until three fifths are spent; full details; more lines; more summaries. Each step
-    /// starts with the newest of these checkpoints.
+    /// the rest is spent; summaries, until three fifths of the rest are spent; full details; more lines; more
+    /// summaries. Each step starts with the newest of the older checkpoints.
     fn levels(&self, grant: u64) -> Vec<CheckpointLevel> {
         let mut levels = vec![CheckpointLevel::Counted; self.entries.len()];
         let Some(newest) = self.entries.first() else { return levels };

@@ -5,7 +5,7 @@ use engine::id::{TaskId, WorkflowId};
 use crate::json::{Value, object};
 use crate::tokens::{UNIT, weight};
 
-/// The tool call with which the caller can fetch a piece that was cut.
+/// The tool call with which the caller can fetch a piece that was cut from the reply of `task_load_context`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fetch {
     Workflow,
@@ -44,8 +44,8 @@ impl Cuts {
     }
 
     /// Renders the list of the pieces that were cut from the reply of `task_load_context`, one entry per piece. If this
-    /// list is heavier than `budget`, renders one entry per tool call instead: the names of all pieces that the call
-    /// fetches, and the total amount that was cut from them.
+    /// list costs more weight (parts of a token) than `budget`, renders one entry per tool call instead: the names of
+    /// all pieces that the call fetches, and the total amount that was cut from them.
     pub(super) fn render(&self, budget: u64) -> Option<Value> {
         if self.list.is_empty() {
             return None;

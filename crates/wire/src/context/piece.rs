@@ -29,7 +29,7 @@ const VALUE_DEPTH_MAX: usize = DEPTH_MAX - 8;
 pub(super) enum PieceContent<'f> {
     /// A small value that is never cut from the reply of `task_load_context`.
     Whole(Value),
-    /// A name. When the token budget is small, a name still keeps its beginning while other texts are left out.
+    /// A name. When the token budget is small, other texts are left out, but the beginning of a name is always shown.
     Name(&'f str),
     Text(&'f str),
     Json(&'f Json),

@@ -75,8 +75,8 @@ impl<'f> Tasks<'f> {
     }
 
     /// Returns the number of tasks that are shown, and the weight (token cost) that is left for their texts (the
-    /// outcomes). At first the names get only half of `grant`, so that texts fit, too. They may use all of it when
-    /// `grant` covers everything, or when it is too small for even one text.
+    /// outcomes). At first the names of the tasks get only half of `grant`, so that texts fit, too. The names may use
+    /// all of `grant` when it covers all names and texts, or when it is too small for even one text.
     fn fitting(&self, grant: u64) -> (usize, u64) {
         let names: u64 = self.entries.iter().map(TaskEntry::least).sum();
         let room = if grant >= self.want || grant < LEAST { grant } else { grant / 2 };
@@ -98,8 +98,8 @@ impl<'f> Tasks<'f> {
         self.more_names(shown, texts, left)
     }
 
-    /// Shows further tasks, by name only, as long as the remaining weight (token cost) still covers the texts of all
-    /// shown tasks. Returns the new number of shown tasks and the weight that is left.
+    /// Shows further tasks, by name only, as long as the remaining weight (token cost) still covers the texts of the
+    /// tasks that are already shown. Returns the new number of shown tasks and the weight that is left.
     fn more_names(&self, mut shown: usize, mut texts: u64, mut left: u64) -> (usize, u64) {
         while let Some(entry) = self.entries.get(shown) {
             let Some(rest) = left.checked_sub(entry.least()).filter(|rest| *rest >= texts) else { break };

@@ -1,5 +1,5 @@
-//! Acknowledgements: a review response confirms every decision in the review request that it answers, exactly once and
-//! with the correct status.
+//! Acknowledgements: a review request may contain the author's decisions on findings of earlier responses. The response
+//! to the request confirms each of these decisions exactly once and with the correct status.
 
 use std::collections::{HashMap, HashSet};
 
@@ -27,12 +27,12 @@ vocabulary! {
     }
 }
 
-/// The parts of a review request to which its response must fit. A part that cannot be read has a default value.
+/// The parts of a review request that the response must match. A part that cannot be read has a default value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AskedParts {
     pub(super) iteration: Number,
-    /// The ids of the findings on which the review request decides, each id once. `None` when the request has no
-    /// `applied_feedback`.
+    /// The ids of the findings for which the review request contains a decision of the author, each id once. `None`
+    /// when the request has no `applied_feedback`.
     pub(super) decided: Option<Vec<String>>,
     /// The ids of the findings in earlier responses of the review session. `None` when these responses are not known.
     pub(super) issued: Option<HashSet<String>>,

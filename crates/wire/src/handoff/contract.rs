@@ -25,7 +25,8 @@ pub struct HandoffContract {
     status_extra: ExtraMembers,
     evidence: EvidenceReport,
     consolidation: Maybe<Consolidation>,
-    /// The section `approval_request`. When the status is APPROVAL_REQUEST, the request is in `status` instead.
+    /// The section `approval_request`. When the status is APPROVAL_REQUEST, the request is in the field `status` and
+    /// not in this field.
     request: ApprovalSection,
     loop_state: Maybe<LoopState>,
     optional: Optional,
@@ -170,13 +171,14 @@ impl HandoffContract {
         self.optional.memory_suggestions.get().map_or(&[], Listing::kept)
     }
 
-    /// Returns the updates of stored project contracts that the agent has the permission to make, in the order in which
-    /// they must be applied.
+    /// Returns the updates of project contracts (stored JSON objects with facts about the project) that the agent has
+    /// the permission to make, in the order in which they must be applied.
     pub fn applied(&self) -> impl Iterator<Item = &ContractUpdate> {
         self.updates().filter(|update| update.is_permitted())
     }
 
-    /// Returns the updates of stored project contracts that the agent asked for but has no permission to make.
+    /// Returns the updates of project contracts (stored JSON objects with facts about the project) that the agent asked
+    /// for but has no permission to make.
     pub fn denied(&self) -> impl Iterator<Item = &ContractUpdate> {
         self.updates().filter(|update| !update.is_permitted())
     }

@@ -82,8 +82,8 @@ struct EvidenceKey {
     wrong: &'static ContractRule,
 }
 
-/// Declares the keys of an evidence report: for each, the name in JSON, the code of the problem when the key is absent,
-/// and the code of the problem when its value is wrong.
+/// Declares the keys of an evidence report. The values for each key are: the code of the problem when the key is
+/// absent, the name of the key in JSON, and the code of the problem when the value of the key is wrong.
 macro_rules! keys {
     ($($key:ident = $name:literal, $wrong:ident;)*) => {
         $(static $key: EvidenceKey = EvidenceKey { name: $name, absent: &rule::$key, wrong: &rule::$wrong };)*

@@ -6,9 +6,10 @@ pub(super) const TAG: &str = "agent_contract_handoff";
 /// The Markdown code blocks that a search in an agent's text found.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Scan<'t> {
-    /// The number of code blocks marked as contract that were opened, including a block that was never closed.
+    /// The number of code blocks that are marked as a handoff contract. A block that was opened but never closed
+    /// counts, too.
     pub(crate) opened: usize,
-    /// The last closed code block that is marked as contract. Only this block is judged.
+    /// The last closed code block that is marked as a handoff contract. Only this block is judged.
     pub(crate) block: Option<FencedBlock<'t>>,
     /// The last closed code block that is marked as `json` or not marked at all.
     pub(crate) json: Option<FencedBlock<'t>>,
@@ -47,7 +48,7 @@ pub(crate) fn scan(text: &str) -> Scan<'_> {
                 }
                 open = None;
             }
-            // Inside a code block, every line except the closing fence is content, also a line that looks like an
+            // Inside a code block, every line except the closing fence is content, even a line that looks like an
             // opening fence.
             Some(_) => {}
         }
@@ -117,8 +118,8 @@ fn is_space(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Checks that a scan of `text` finds `opened` code blocks marked as contract, and that the last closed one has the
-    /// content `body`.
+    /// Checks that a scan of `text` finds `opened` code blocks that are marked as a handoff contract, and that the last
+    /// closed block among them has the content `body`.
     fn check(text: &str, opened: usize, body: Option<&str>) {
         let found = scan(text);
         assert_eq!((found.opened, found.block.as_ref().map(|block| block.body)), (opened, body), "{text:?}");

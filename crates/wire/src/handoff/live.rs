@@ -1,5 +1,6 @@
-//! Finds live values in updates of a project contract: values that a running system reports, such as a pod count or an
-//! IP address. They are out of date as soon as they are written, so they do not belong in a project contract.
+//! Finds live values in updates of a project contract (a stored JSON object with facts about the project). Live values
+//! are values that a running system reports, such as a pod count or an IP address. They are out of date as soon as they
+//! are written, so they do not belong in a project contract.
 //!
 //! Reports a value only when it is clearly live. False alarms would teach agents to ignore the warning.
 
@@ -77,12 +78,12 @@ const ANSWERS: &[&str] = &[
 /// address of a running machine, but it is not one.
 const VERSIONS: &[&str] = &["version", "release", "tag", "build", "revision"];
 
-/// A walk through an agent's updates of project contracts. It reports live values, that is, values that a running
-/// system reports and that are soon out of date.
+/// A walk through an agent's updates of project contracts (stored JSON objects with facts about the project). It
+/// reports live values, that is, values that a running system reports and that are soon out of date.
 pub(super) struct LiveWalk<'f, 't, 'n> {
     findings: &'f mut Findings<'t>,
-    /// The index, in the list `update_contracts`, of the update that is searched for values of a running
-    /// system, such as addresses and versions.
+    /// The index, in the list `update_contracts`, of the update that is searched for values of a running system, such
+    /// as IP addresses and pod counts.
     update: usize,
     /// The path from the payload of the update to the value that is checked now.
     path: Vec<PointerPart<'n>>,
@@ -160,8 +161,8 @@ impl NamedValue {
     }
 }
 
-/// A word in lower case, without `_`, `-` and blanks, for a search in the lists of known words. Longer texts are not
-/// converted, because all words in these lists are short.
+/// A word in lower case, without `_`, `-` and blanks, for a search in the lists of known words. A word that has more
+/// than `MAX` bytes without these characters is not converted, because all words in the lists are shorter.
 struct Plain {
     letters: [u8; Self::MAX],
     length: usize,

@@ -1,4 +1,5 @@
-//! Merges an update into a stored project contract. A merge adds and replaces values, but never deletes any.
+//! Merges an update into a stored project contract (a JSON object with facts about the project). A merge adds and
+//! replaces values, but never deletes any.
 //!
 //! During a merge, objects and lists keep an index of their elements. So finding an element does not take a search
 //! through all elements, even for an update that names one element forty thousand times.
@@ -13,7 +14,7 @@ use crate::json::{Object, Value, object};
 /// warning would repeat the name.
 const WARNINGS_BYTES_MAX: usize = 16 << 20;
 
-/// The result of merging updates into a stored project contract.
+/// The result of merging updates into a stored project contract (a JSON object with facts about the project).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MergedContract {
     pub value: Value,
@@ -29,7 +30,8 @@ impl MergedContract {
     }
 }
 
-/// Merges the payload of one update into a stored project contract. `stored` is null when no contract is stored yet.
+/// Merges the payload of one update into a stored project contract (a JSON object with facts about the project).
+/// `stored` is null when no contract is stored yet.
 pub fn merge(stored: &Value, payload: &Value) -> MergedContract {
     merge_all(stored, [payload])
 }
@@ -108,7 +110,8 @@ impl MergeTree {
         }
     }
 
-    /// Builds the index of this stored object or list if the payload to merge into it has the same type.
+    /// Builds the index of this stored object or list if the payload to merge into it is of the same type (object or
+    /// list).
     fn open(&mut self, payload: &Value) {
         match (&mut *self, payload) {
             (Self::Plain(Value::Object(members)), Value::Object(_)) => {

@@ -1,7 +1,7 @@
 //! The rules of a handoff contract (an agent's report at the end of its turn). Each rule has a code, which verdicts
 //! list, and the words that explain it.
 
-/// A rule of a handoff contract: its code, the field that it is about, and the values that are legal there.
+/// A rule of a handoff contract: its code, the field that it is about, and the values that are legal in this field.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ContractRule {
     /// The code of the rule, such as `AGENT_ID`. The code of a problem is the code of the broken rule, often with a

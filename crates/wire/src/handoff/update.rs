@@ -1,5 +1,5 @@
-//! The section `update_contracts` of a handoff contract: the changes that the agent wants to make to the stored
-//! contracts of the project.
+//! The section `update_contracts` of a handoff contract: the changes that the agent wants to make to project contracts,
+//! which are stored JSON objects with facts about the project.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,8 @@ use super::problem::{Findings, Lack, RequiredPart, quoted};
 use super::rule;
 use crate::json::{JsonNode, Value};
 
-/// An agent's update of one stored project contract, with the decision whether the agent may make it.
+/// An agent's update of one project contract (a stored JSON object with facts about the project), with the decision
+/// whether the agent may make it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContractUpdate {
     /// The index of the update in the list `update_contracts`.

@@ -78,9 +78,9 @@ fn double(value: f64) -> String {
         return "0".to_owned();
     }
     let sign = if value < 0.0 { "-" } else { "" };
-    // ECMAScript writes the fewest digits that still parse to the same double. When several numbers with so few digits
-    // do, it takes the one nearest to the double, and of two equally near ones the even one. Rounding the double to
-    // that many digits makes the same choice.
+    // ECMAScript writes the fewest digits that parse back to the same double. Several decimal numbers with this many
+    // digits may parse back to the double. ECMAScript then writes the number that is nearest to the double, or the even
+    // number if two numbers are equally near. Rounding the double to this many digits makes the same choice.
     let shortest = format!("{:e}", value.abs());
     let places = shortest.split_once('e').map_or(0, |(mantissa, _)| mantissa.len().saturating_sub(2));
     let nearest = format!("{:.places$e}", value.abs());

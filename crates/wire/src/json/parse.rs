@@ -88,7 +88,7 @@ struct Parser<'t> {
 /// JSON lines may have half a million bad lines.
 enum Wrong {
     Plain(&'static str),
-    /// The JSON text has another character at the place where this was expected.
+    /// The parser expected this part of JSON's grammar, but the JSON text has another character there, or it ends.
     Expected(&'static str),
     Twice(Box<str>),
 }
@@ -386,8 +386,8 @@ impl ObjectNames {
             let seen = members.iter().map(|member| hasher.hash_one(&*member.name)).collect();
             (hasher, seen)
         });
-        // If the hash is known, the name is probably repeated. Comparing the names makes sure, because two different
-        // names can have the same hash.
+        // If the hash is known, the name is probably repeated. The names are compared to be certain, because two
+        // different names can have the same hash.
         seen.insert(hasher.hash_one(name)) || members.iter().all(|member| member.name != name)
     }
 }

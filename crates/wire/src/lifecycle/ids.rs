@@ -13,7 +13,7 @@ use crate::schema;
 use crate::shape::{ListShape, Map, Shape};
 
 /// An id of the engine, read from a text that a caller wrote. A text that is not a well-formed id is treated like an id
-/// that does not exist: the call is refused, or the list that it filters is empty.
+/// that does not exist: the call is refused, or, when the id is a filter of a list, the list is empty.
 pub trait NamedId: Sized + std::str::FromStr + std::fmt::Display {
     /// Returns an id that is used in the place of a text that is not a well-formed id. Nothing in the store has this
     /// id. Equal texts give equal ids, so that two calls with the same text count as the same call.
@@ -127,7 +127,8 @@ impl<const MIN: u32, const MAX: u32> Shape for Within<MIN, MAX> {
 
 /// The argument that limits how many rows of a list a tool returns.
 pub type Limit = Within<1, 500>;
-/// The number of an attempt at a task. Each claim of the task starts an attempt, and the first claim has the number 1.
+/// The number of an attempt at a task. Each claim of the task starts a new attempt, and the first attempt has the
+/// number 1.
 pub type AttemptNumber = Within<1, { u32::MAX }>;
 /// The argument that says how many rows at the start of a list a tool skips.
 pub type Offset = Within<0, { u32::MAX }>;

@@ -166,7 +166,8 @@ fn details(refusal: &Refusal) -> Option<Value> {
     })
 }
 
-/// The largest number of wrong arguments that one error lists. All further ones are only counted in the message.
+/// The largest number of wrong arguments that one error lists. All further wrong arguments are only counted in the
+/// message.
 const FIELDS_MAX: usize = 50;
 
 /// Returns the error for a call whose arguments the tool does not accept. The error lists the wrong fields. For an
@@ -234,7 +235,8 @@ fn nearest(schema: &Value, pointer: &str) -> Option<String> {
         };
     }
     let Value::Object(properties) = place.get("properties")? else { return None };
-    // A caller that writes `id` means `task_id` of a tool that requires it. By their letters, other names are nearer.
+    // A caller that writes `id` to a tool that requires `task_id` means `task_id`. A comparison of letters alone would
+    // choose another name.
     let required = place.get("required").and_then(Value::as_list).unwrap_or_default().iter().filter_map(Value::as_text);
     let mut longer = required.filter(|name| name.strip_suffix(wrong).is_some_and(|rest| rest.ends_with('_')));
     if let Some(name) = longer.next() {

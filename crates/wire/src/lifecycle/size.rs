@@ -9,7 +9,8 @@ use crate::report::{At, Report};
 /// number of tasks that a plan may have.
 const LIST_ITEMS_MAX: usize = engine::limits::PLAN_TASKS_MAX;
 /// The most JSON values in a tool's arguments. Arguments with more values are refused, because each parsed value takes
-/// up to 100 bytes of memory. Even a plan with the most tasks and many dependencies has only half as many values.
+/// up to 100 bytes of memory. Even a plan with the largest allowed number of tasks and with many dependencies has only
+/// half as many values.
 const VALUES_MAX: usize = 4_000_000;
 
 /// Refuses the arguments of a tool before they are parsed if their values would take too much memory. Accepts all

@@ -9,8 +9,8 @@ use super::NonBlank;
 pub struct CommonArguments {
     /// The calling agent; `None` if the call does not name it.
     pub agent: Option<AgentId>,
-    /// The session of the caller; `None` if the call does not name it. If this session has locked a workflow, the call
-    /// may still change the workflow.
+    /// The session of the caller; `None` if the call does not name it. A call of the session that locked a workflow may
+    /// change the workflow in spite of the lock.
     pub session: Option<String>,
     pub key: Option<String>,
 }

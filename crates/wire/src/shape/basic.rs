@@ -20,7 +20,7 @@ pub(crate) fn string<'n>(
     found
 }
 
-/// Any JSON value except null. A field of this type may still be declared as nullable.
+/// Any JSON value except null. A field of this type may be null only if the declaration of the field allows null.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Any(pub Value);
 

@@ -21,7 +21,7 @@ fn latin(bytes: &[u8]) -> usize {
     }
 }
 
-/// The shape of a word by its capital letters.
+/// The shape of a word: which of its letters are capital letters.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum WordShape {
     /// A word such as `small`.
@@ -36,15 +36,16 @@ pub(super) enum WordShape {
     Several,
 }
 
-/// A word that was read.
+/// The length and the least token cost of a word that was read.
 pub(super) struct PricedWord {
     /// The number of bytes of the word.
     pub(super) bytes: usize,
-    /// The least weight of the word.
+    /// The least weight (token cost) of the word. It is used when the sum of the word's prices is lower.
     pub(super) least: i64,
 }
 
-/// Reads the word with which the bytes begin, and adds its prices. A word has capital letters first, then small letters.
+/// Reads the word with which the bytes begin, and adds its prices (parts of its token cost) to `prices`. A word has
+/// capital letters first, then small letters.
 pub(super) fn read(bytes: &[u8], before: Before, prices: &mut impl PiecePrices) -> PricedWord {
     let mut letters = Letters { bytes, at: 0, last: [0; 3], count: 0, prices };
     letters.take(CharacterClass::Upper);
@@ -69,8 +70,9 @@ pub(super) fn read(bytes: &[u8], before: Before, prices: &mut impl PiecePrices) 
     if tail > 0 {
         prices.add(prices::CONTRACTION, 1);
     }
-    // A long run of one letter has only common sequences, so its price would be too low. In fact its tokens have at
-    // most eight letters. Therefore a long word has a least weight.
+    // In a long run of one letter, such as `aaaaaaaa`, all sequences of letters are common, so the sum of their prices
+    // is too low. In fact, the tokenizer splits such a run into tokens of at most eight letters. Therefore a word with
+    // more than twelve letters has a higher least weight (token cost).
     PricedWord { bytes: at + tail, least: ONE + 5 * many(count.saturating_sub(12)) }
 }
 
@@ -85,7 +87,8 @@ struct Letters<'t, P> {
 }
 
 impl<P: PiecePrices> Letters<'_, P> {
-    /// Reads all following letters of one case and adds their prices. Letters beyond ASCII count as small letters.
+    /// Reads all following letters of one case and adds their prices (parts of the word's token cost). Letters beyond
+    /// ASCII count as small letters.
     fn take(&mut self, case: CharacterClass) {
         while let Some(byte) = self.bytes.get(self.at) {
             let class = CLASSES[usize::from(*byte)];
@@ -105,7 +108,7 @@ impl<P: PiecePrices> Letters<'_, P> {
         }
     }
 
-    /// Adds the prices of a letter, or of the end of the word (`letter` is 0).
+    /// Adds the prices of a letter (parts of the word's token cost). The letter 0 stands for the end of the word.
     fn step(&mut self, letter: usize) {
         prices::letter(letter, self.last, self.count, |place| self.prices.add(place, 1));
         let [one, two, _] = self.last;

@@ -43,7 +43,8 @@ const USES: [u8; 256] = {
     uses
 };
 
-/// Reads the run of punctuation with which the bytes begin, adds its prices, and returns its length in bytes.
+/// Reads the run of punctuation with which the bytes begin, adds its prices (parts of its token cost) to `prices`, and
+/// returns its length in bytes.
 pub(super) fn read(bytes: &[u8], prices: &mut impl PiecePrices) -> usize {
     let is_mark = |byte: &u8| CLASSES[usize::from(*byte)] == CharacterClass::Mark;
     let marks = bytes.iter().position(|byte| !is_mark(byte)).unwrap_or(bytes.len());

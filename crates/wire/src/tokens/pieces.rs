@@ -1,31 +1,32 @@
-//! The receiver of the pieces of a text and of the places of their prices.
+//! The traits that receive the pieces of a text, such as words, and the prices (parts of the token cost) of each piece.
+//! A price is passed as its index in the price table.
 //!
-//! The estimate adds the prices up. The program `examples/fit_token_prices` notes the places instead, so it fits the
-//! prices of exactly the pieces that the estimate sees.
+//! The estimate adds the prices up. The program `examples/fit_token_prices` collects the indexes of the prices instead.
+//! Therefore it fits the prices of exactly the pieces that the estimate sees.
 
 use super::UNIT;
 use super::prices::PRICES;
 
-/// Receives the pieces of a text in their order.
+/// Receives the pieces of a text, such as words, in the order in which they occur in the text.
 pub trait PieceSink {
-    /// The prices of one piece while the piece is read.
+    /// The type that collects the prices of one piece while the piece is read.
     type Prices: PiecePrices;
 
-    /// Takes a piece with fitted prices. It weighs one token and its prices, but not less than `least`. `end` is the
-    /// position in the text after the piece.
+    /// Takes a piece whose weight (token cost) is calculated from fitted prices. The piece weighs one token and its
+    /// prices, but not less than `least`. `end` is the position in the text after the piece.
     fn priced(&mut self, prices: Self::Prices, least: i64, end: usize);
 
-    /// Takes a piece with a fixed weight. `end` is the position in the text after the piece.
+    /// Takes a piece with a fixed weight (token cost). `end` is the position in the text after the piece.
     fn fixed(&mut self, weight: u64, end: usize);
 }
 
-/// The prices of one piece. The default value has no prices.
+/// The prices of one piece of a text (parts of its token cost). The default value has no prices.
 pub trait PiecePrices: Default {
-    /// Adds the price at a place of the table several times.
+    /// Adds the price with the index `place` in the price table, multiplied by `times`.
     fn add(&mut self, place: usize, times: i64);
 }
 
-/// The sum of the prices of one piece, in weight units.
+/// The sum of the prices of one piece of a text, in weight units (parts of a token).
 #[derive(Debug, Default)]
 pub(super) struct PriceSum(i64);
 
@@ -35,7 +36,7 @@ impl PiecePrices for PriceSum {
     }
 }
 
-/// The weight of all pieces of a text.
+/// The sum of the weights (token costs) of all pieces of a text.
 #[derive(Debug, Default)]
 pub(super) struct WeightSum(pub(super) u64);
 
@@ -51,10 +52,11 @@ impl PieceSink for WeightSum {
     }
 }
 
-/// Returns the weight of a piece with fitted prices: one token and the sum of its prices, but not less than `least`.
+/// Returns the weight (token cost) of a piece that has fitted prices: one token and the sum `prices`, but not less than
+/// `least`.
 pub fn priced_weight(prices: i64, least: i64) -> u64 {
     u64::try_from((ONE + prices).max(least)).unwrap_or(UNIT)
 }
 
-/// The weight of one token, for sums that may be negative.
+/// The weight of one token as a signed number, because sums of prices may be negative.
 pub(super) const ONE: i64 = UNIT as i64;

@@ -1,32 +1,35 @@
-//! The table of fitted prices: the place of each price in it, and the file that holds it.
+//! The table of fitted prices (parts of the token cost of a text). This module defines the index of each price in the
+//! table, and reads the table from the file `prices.txt`.
 //!
-//! The program `examples/fit_token_prices` makes the file. It uses these places, so that it fits exactly the prices that
-//! the estimate looks up.
+//! The program `examples/fit_token_prices` makes the file. The program uses the same indexes as the estimate, so it
+//! fits exactly the prices that the estimate looks up.
 
 use super::Before;
 use super::letters::WordShape;
 
-/// The number of symbols that have prices: the border of a word, the 26 letters, and one symbol for all Latin letters
-/// beyond ASCII.
+/// The number of symbols that have prices (token costs): the border of a word, the 26 letters, and one symbol for all
+/// Latin letters beyond ASCII.
 const LETTERS: usize = 28;
-/// The symbol for a Latin letter beyond ASCII.
+/// The symbol that stands for every Latin letter beyond ASCII.
 pub(super) const OTHER: usize = LETTERS - 1;
 
 /// The numbers of prices for a letter after one, two and three other letters. A common sequence of letters is usually
-/// inside one token, a rare one is split. Each pair of letters has its own price. Sequences of three or four letters
-/// share prices by a hash.
+/// inside one token. A rare sequence is split into several tokens. Each pair of letters has its own price. Several
+/// sequences of three or four letters share one price, which a hash of the sequence selects.
 const PAIRS: usize = LETTERS * LETTERS;
 const TRIPLES: usize = 1 << 10;
 const FOURS: usize = 1 << 13;
 
-/// The numbers of the other kinds of prices: characters before a word, shapes and lengths of a word, and groups of
-/// punctuation characters. All words with 15 or more letters have the last length.
+/// The numbers of different values on which the other prices depend: characters before a word, shapes of a word,
+/// lengths of a word, and groups of punctuation characters. All words with 15 or more letters count as words of the
+/// last length.
 const BEFORES: usize = 4;
 const SHAPES: usize = 5;
 const LENGTHS: usize = 16;
 const MARK_GROUPS: usize = 9;
 
-/// The first place of each kind of price. The table begins with the pairs of letters.
+/// The index in the price table at which each kind of price begins. The table begins with the prices of pairs of
+/// letters.
 const TRIPLE: usize = PAIRS;
 const FOUR: usize = TRIPLE + TRIPLES;
 const SHAPE: usize = FOUR + FOURS;
@@ -35,30 +38,32 @@ const CAPITAL: usize = LENGTH + LENGTHS;
 const MARK_PAIR: usize = CONTRACTION + 1;
 const MARK_SAME: usize = MARK_PAIR + MARK_GROUPS * MARK_GROUPS;
 
-/// The place of the price of a contraction such as `'s`. It belongs to the word before it.
+/// The index, in the price table, of the price of a contraction such as `'s`. This price is added to the word before
+/// the contraction.
 pub(super) const CONTRACTION: usize = CAPITAL + 2;
-/// The place of the price of a character with which people draw lines, after the same character.
+/// The index, in the price table, of the price of a character with which people draw lines, such as `-`, after the same
+/// character.
 pub(super) const MARK_RULED: usize = MARK_SAME + MARK_GROUPS;
-/// The place of the price that every run of punctuation has. It is negative: short runs are common, so tokenizers have
-/// tokens for them.
+/// The index, in the price table, of the price that is added to every run of punctuation. This price is negative: short
+/// runs are common, so tokenizers have tokens for them.
 pub(super) const MARK_RUN: usize = MARK_RULED + 1;
 
-/// The number of prices in the table.
+/// The number of prices in the price table.
 pub const PRICE_COUNT: usize = MARK_RUN + 1;
 
-/// A table of prices in weight units. One token has [`UNIT`](super::UNIT) of them.
+/// A table of prices (token costs) in weight units. One token has [`UNIT`](super::UNIT) weight units.
 pub type PriceTable = [i8; PRICE_COUNT];
 
-/// The prices that the estimate uses.
+/// The prices from which the number of tokens of a text is estimated.
 pub static PRICES: PriceTable = parse(include_bytes!("prices.txt"));
 
-/// The lowest and the highest price that the file can hold.
+/// The lowest and the highest price that the file `prices.txt` can contain.
 pub const PRICE_RANGE: (i8, i8) = (b'!' as i8 - ZERO as i8, b'~' as i8 - ZERO as i8);
 
-/// The character of the price 0. The file has one character for each price: the price is its distance from this
-/// character in ASCII.
+/// The character that stands for the price 0 in the file `prices.txt`. The file has one character for each price. The
+/// price is the distance of this character from `ZERO` in ASCII.
 const ZERO: u8 = b'O';
-/// The number of prices on each line of the file.
+/// The number of prices on each line of the file `prices.txt`.
 const LINE_PRICES: usize = 100;
 
 const fn parse(file: &[u8]) -> PriceTable {
@@ -71,18 +76,19 @@ const fn parse(file: &[u8]) -> PriceTable {
     prices
 }
 
-/// Returns the text of the file `prices.txt` that holds these prices.
+/// Returns the text of a file `prices.txt` that contains these prices.
 pub fn file_text(prices: &PriceTable) -> String {
     let character = |price: &i8| char::from(ZERO.wrapping_add_signed(*price));
     prices.chunks(LINE_PRICES).flat_map(|line| line.iter().map(character).chain(['\n'])).collect()
 }
 
-/// An odd factor of the hash that spreads sequences of letters over the shared prices. Only low bits of the product are
+/// An odd factor of the hash that selects the shared price of a sequence of letters. Only low bits of the product are
 /// used, so an overflow does no harm.
 const SPREAD: usize = 40_503;
 
-/// Calls `add` with the place of each price of a letter after the last three letters, the newest first. A position
-/// before the beginning of the word has the value 0. `count` is the number of letters before this one.
+/// Calls `add` with the index, in the price table, of each price of a letter. The prices depend on the letter and on
+/// the letters before it. `last` has the last three letters before it, the newest first, and 0 for each position before
+/// the beginning of the word. `count` is the number of letters of the word before this letter.
 #[inline]
 pub(super) fn letter(letter: usize, last: [usize; 3], count: usize, mut add: impl FnMut(usize)) {
     let [one, two, three] = last;
@@ -98,17 +104,19 @@ pub(super) fn letter(letter: usize, last: [usize; 3], count: usize, mut add: imp
     }
 }
 
-/// Returns the place of the price of a word by the character before it and by its shape.
+/// Returns the index, in the price table, of the price that depends on the shape of a word and on the character before
+/// the word.
 pub(super) fn shape(before: Before, shape: WordShape) -> usize {
     SHAPE + before as usize * SHAPES + shape as usize
 }
 
-/// Returns the place of the price of a word by its number of letters.
+/// Returns the index, in the price table, of the price that depends on the number of letters of a word.
 pub(super) fn length(letters: usize) -> usize {
     LENGTH + letters.min(LENGTHS - 1)
 }
 
-/// Returns the place of the price of each capital letter, for words that begin with several.
+/// Returns the index, in the price table, of the price that each capital letter adds to a word. Returns `None` for a
+/// word that does not begin with several capital letters.
 pub(super) fn capital(shape: WordShape) -> Option<usize> {
     match shape {
         WordShape::Small | WordShape::Capital | WordShape::Single => None,
@@ -117,12 +125,14 @@ pub(super) fn capital(shape: WordShape) -> Option<usize> {
     }
 }
 
-/// Returns the place of the price of a punctuation character after another one, by the groups of both.
+/// Returns the index, in the price table, of the price of a punctuation character after a different one. The price
+/// depends on the groups of both characters.
 pub(super) fn mark_pair(left: u8, right: u8) -> usize {
     MARK_PAIR + usize::from(left) * MARK_GROUPS + usize::from(right)
 }
 
-/// Returns the place of the price of a punctuation character after the same character, by its group.
+/// Returns the index, in the price table, of the price of a punctuation character after the same character. The price
+/// depends on the group of the character.
 pub(super) fn mark_same(group: u8) -> usize {
     MARK_SAME + usize::from(group)
 }

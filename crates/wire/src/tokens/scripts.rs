@@ -2,7 +2,7 @@
 //!
 //! When the tokenizer knows the words of a script, a character costs only a part of a token. Characters of other
 //! scripts cost up to one token for each byte. Languages that share a script have different costs. The price of a block
-//! fits the most expensive of its common languages.
+//! is high enough for the most expensive of the common languages that use the block.
 
 /// The first character of each Unicode block, and the price of one character of the block in sixteenths of a token. A
 /// block ends before the first character of the next row.
@@ -80,5 +80,6 @@ pub(super) fn is_ruled(found: char) -> bool {
     matches!(found, '─' | '━' | '═' | '—' | '…')
 }
 
-/// The price of each repetition of a character with which people draw lines, such as `───`, in parts of a token.
+/// The price of each repetition of a character with which people draw lines, such as `───`, in weight units. One token
+/// has [`UNIT`](super::UNIT) weight units.
 pub(super) const RULED_PRICE: u64 = 6;

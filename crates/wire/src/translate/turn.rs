@@ -55,7 +55,7 @@ pub enum TurnAct {
     /// why the task pauses.
     Ask { reason: String, question: String },
     /// The agent asks for an approval: `APPROVAL_REQUEST` in a handoff contract. The request has no working folder yet.
-    /// The caller adds it, because the agent's document cannot be trusted to name the right one.
+    /// The caller adds the working folder, because the agent's document cannot be trusted to name the right folder.
     RequestApproval { reason: String, request: Box<ApprovalRequest> },
     /// The agent cannot continue: `BLOCKED` in a handoff contract.
     Block { kind: BlockKind, reason: String },

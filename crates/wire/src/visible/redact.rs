@@ -1,5 +1,5 @@
 //! Removes every part of a text that looks like a secret, before the text is shown to a person or leaves this machine.
-//! In doubtful cases, the part is removed.
+//! A part is also removed when it is not certain that the part is a secret.
 
 /// The text that replaces a secret.
 const HIDDEN: &str = "[redacted]";

@@ -1,4 +1,5 @@
-//! Makes facts about tasks, from tiny to hostile ones, as input for the tests of `task_load_context`.
+//! Makes facts about tasks as input for the tests of `task_load_context`, from a task with almost no data to a task
+//! with large and hostile texts.
 
 use engine::checkpoint::{Checkpoint, Kind};
 use engine::command::Note;

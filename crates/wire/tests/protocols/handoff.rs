@@ -27,7 +27,8 @@ fn text<'v>(case: &'v Value, name: &str) -> &'v str {
     case.get(name).and_then(Value::as_text).unwrap()
 }
 
-/// Returns the agent's text in a test case. The file has a long text as parts with numbers of repetitions.
+/// Returns the agent's text in a test case. The file has a long text as a list of parts, each with the number of its
+/// repetitions.
 fn said(case: &Value) -> String {
     String::from_utf8(crate::cases::Case::of(case.clone()).bytes()).unwrap()
 }

@@ -55,8 +55,8 @@ fn judged_in_time(judge: Judge, bytes: &[u8], what: &str) {
     }
 }
 
-/// Judges a document up to `tries` times, until one try takes less time than `bound`. When no try does, the error has
-/// the shortest time.
+/// Judges a document up to `tries` times, until one try takes less time than `bound`. When every try takes longer, the
+/// error has the time of the fastest try.
 fn best_of(tries: u32, judge: Judge, bytes: &[u8], bound: Duration) -> Result<(), Duration> {
     let mut best = Duration::MAX;
     for _ in 0..tries {
@@ -207,8 +207,9 @@ fn documents_with_one_huge_part() {
             let marked = marked.to_string();
             for ((what, filling), (_, quarter)) in fillings.iter().zip(&quarters) {
                 let with = |filling| format!("{before}{}{after}", marked.replace("\"@@\"", filling));
-                // Tries a quarter of the document first. If it takes at most a sixteenth of the time limit, the whole
-                // document stays within the limit even if the time grows quadratically, so it need not be tried.
+                // Tries a document of a quarter of the size first. If judging it takes at most a sixteenth of the time
+                // limit, the whole document stays within the limit even if the time grows quadratically, so it need not
+                // be tried.
                 if best_of(1, *judge, with(quarter).as_bytes(), BOUND / 16).is_ok() {
                     continue;
                 }

@@ -56,8 +56,8 @@ fn a_plan_with_too_many_tasks_is_refused_before_it_is_parsed() {
     let said = wire::lifecycle::rejection(Tool::find("workflow_set_plan").unwrap(), &judged.report);
     assert!(said.message.contains("a list has 100001 entries; at most 100000 are allowed"), "{}", said.message);
     assert!(said.suggestion.starts_with("send less"), "{}", said.suggestion);
-    // The parsed values of seven million numbers would take hundreds of megabytes, although each list here has a legal
-    // length.
+    // This input has seven million numbers, whose parsed values would take hundreds of megabytes, although each list in
+    // the input has a legal length.
     let many = vec![format!("[{}0]", "0,".repeat(90_000)); 80].join(",");
     let text = format!(r#"{{"id":"wf_000000000000","plan":{{"summary":"s","tasks":[{many}]}}}}"#);
     let judged = wire::lifecycle::judge("workflow_set_plan", text.as_bytes()).unwrap();
