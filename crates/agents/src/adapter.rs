@@ -9,7 +9,7 @@
 //! ```
 //!
 //! An exit code alone does not prove that a turn succeeded. The module of each program (such as `claude`) says which
-//! signs in the program's output mislead and which signs count.
+//! parts of the program's output prove how a turn ended, and which parts mislead.
 
 mod account;
 pub mod acp;

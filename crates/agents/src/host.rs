@@ -6,19 +6,21 @@
 //!        <── events, or in a relay turn the output ──────      <── pipes, kept in the turn's folder ──
 //!
 //! working ──> lingering (program ended) ────────────────> leaked processes are killed ──> end.json
-//!     └─────> asked (lifeline, time, output: SIGTERM) ──> SIGKILL to all remaining ─────> end.json
+//!     └─────> asked (host sent SIGTERM) ────────────────> SIGKILL to all remaining ─────> end.json
 //! ```
 //!
-//! The lifeline is a pipe that the runner keeps open. When it closes, the host ends the program. In a relay turn, the
-//! runner and the program talk to each other through the host's pipes.
+//! The lifeline is a pipe that the runner keeps open. When it closes, the host ends the program. The host also ends the
+//! program when its time is over, or when its output is too large or cannot be stored. In a relay turn, the runner and
+//! the program talk to each other through the host's pipes.
 //!
 //! The host has no async runtime and one thread, because each running program has its own host. On Linux the host is a
-//! child subreaper: a process whose parent ended becomes a child of the host, in any group or session. So "no child
-//! left" means that no process is left. On other systems only the program's process group is ended.
+//! child subreaper: a process whose parent ended becomes a child of the host, even if it has another process group or
+//! session. So "no child left" means that no process is left. On other systems only the program's process group is
+//! ended.
 //!
 //! If the host itself is killed, the kernel kills the program too (its death signal). The processes that the program
 //! started are then found by `HANDOVER_TURN` in their environment, and [`sweep`] or [`settle`] ends them. A process
-//! that also removed that variable is not found.
+//! that removed that variable from its environment is not found.
 
 mod clock;
 mod events;

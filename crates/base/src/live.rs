@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! hold ──> locked file ──────────────> drop: no file
-//!             │   ▲  two waking hours without a call: the word `silent`, until the next call
+//!             │   ▲  two hours without a call: the file says `silent`, until the next call
 //!             │
-//!             └── killed: a file without a lock ──> survey says dead ──> recorded ──> forget: no file
+//!             └── process killed: a file without a lock ──> survey reports a dead session ──> forget: no file
 //! ```
 //!
 //! The operating system releases a lock when its process ends, for any reason. So no clock is needed, and no process is
@@ -12,13 +12,13 @@
 //! But when a [`SessionWatch`] sees no call of a process for two hours, not counting the time in which the machine
 //! sleeps, it reports the process as silent.
 //!
-//! A file is locked before it gets its name. So a file that has a name but no lock belonged to a process that has
-//! ended. A lock belongs to the open file, not to the process, so a process sees its own sessions as locked, like those
-//! of other processes.
+//! A file is locked before it gets its final name. So a file that has its final name but no lock belonged to a process
+//! that has ended. A lock belongs to the open file, not to the process, so a process sees its own sessions as locked,
+//! like the sessions of other processes.
 //!
-//! A runner also has such a file, named after its session with the suffix `RUNNER`. A runner keeps its agents after a
-//! restart, so its death ends no session. A runner's file without a lock only says that no process renews the leases of
-//! its agents.
+//! A runner has a locked file, too. Its name is the id of the runner's session with the suffix `RUNNER`. A runner keeps
+//! its agents after a restart, so its death ends no session. A runner's file without a lock only says that no process
+//! renews the leases of its agents.
 //!
 //! Each store has its own folder of sessions ([`LiveSessions`]).
 //!
@@ -90,7 +90,7 @@ struct LiveLine {
     /// process knows that there was a call.
     calls_noted: u64,
     /// The inode of the file when it was written. If the file has another inode now, it is a copy (a person copied the
-    /// folder), and no process was killed.
+    /// folder). A copy has no lock, but that does not mean that a process was killed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     inode: Option<u64>,
 }
@@ -147,7 +147,7 @@ impl Live {
     }
 
     /// Marks the session as silent when there was no call for two hours. Creates the session's file again when it was
-    /// deleted (by `git clean` or a person), because without the file no other process could see that this one is
+    /// deleted (by `git clean` or a person), because without the file no other process could see that this process is
     /// alive. The process of the session calls this from a timer several times a minute.
     ///
     /// `now` must not count the time in which the machine sleeps. The clock behind `Instant` does not count it on Linux
@@ -231,8 +231,8 @@ fn name(file: &File, birth: &Path, path: &Path) -> io::Result<()> {
     file.lock()?;
     write_line(file, LiveLine::of(LiveWord::Active, 0))?;
     match fs::hard_link(birth, path) {
-        // Some file systems have no hard links, so rename instead. Session ids are random, so no other process takes
-        // the name between the check and the rename.
+        // Some file systems have no hard links. There the file is renamed. Session ids are random, so no other process
+        // takes the name between the check and the rename.
         Err(error) if matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::Unsupported) => {
             if path.try_exists()? {
                 return Err(ErrorKind::AlreadyExists.into());

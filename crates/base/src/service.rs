@@ -41,7 +41,8 @@ pub struct Service {
     lifetimes: Lifetimes,
     /// The live sessions of this host. `None` when this process does not check which sessions are alive.
     live: Option<Arc<LiveSessions>>,
-    /// The same clock as `clock`, when it is measured against the database server's clock. `None` otherwise.
+    /// The same clock as the field `clock`, if that clock is measured against the database server's clock. `None`
+    /// otherwise.
     server_clock: Option<Arc<ServerClock>>,
     recent_claims: Arc<RecentClaims>,
 }
@@ -203,7 +204,8 @@ impl Service {
         self.execute_from(move |world, _| Ok((caller.clone(), merged_section(world, &name, &payloads, task)?))).await
     }
 
-    /// Builds a command from the stored state with `make`, and decides it, in one transaction.
+    /// Builds a command from the stored state with `make`, decides the command and stores its effects, all in one
+    /// transaction.
     pub async fn execute_from<F>(&self, make: F) -> Result<Reply, Error>
     where
         F: Fn(&World, &Stamp) -> Result<(Caller, Command), DecisionStop> + Send + Sync + 'static,
@@ -348,8 +350,8 @@ impl Service {
         }
     }
 
-    /// Marks approvals as expired when their time is over. Usually none is over, and then this function only reads and
-    /// blocks no writer.
+    /// Marks approvals as expired when their time is over. Usually there is no such approval, and then this function
+    /// only reads and blocks no writer.
     async fn expire_approvals(&self, now: Timestamp) -> Result<(), Error> {
         while !self.ask(ApprovalQuery::Overdue { now, limit: 1 }).await?.is_empty() {
             let caller = Caller::with_rights(Rights::Engine);
@@ -373,8 +375,9 @@ impl Service {
                     Ok(Reply::Swept { offered, failed, more }) => {
                         swept.offered += offered;
                         swept.failed += failed;
-                        // Stop when none of a full page of leases was ended, because all were renewed since the page
-                        // was read. Another read would return the same page.
+                        // Stop when the sweep ended no lease of a full page of expired leases, because the holders of
+                        // all these leases are alive and their leases were renewed. The next sweep reads the remaining
+                        // leases.
                         if !more || offered + failed == 0 {
                             break;
                         }

@@ -13,16 +13,16 @@ const NAME_BYTES_MAX: usize = 200;
 const REASON_BYTES_MAX: usize = 2000;
 const WARNINGS_MAX: usize = 16;
 
-/// The conclusion from the events in the program's output about how the turn ended. The exit code is not considered
-/// yet.
+/// The conclusion from the events in the program's output about how the turn ended. `Account::close` considers the exit
+/// code later.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum EventVerdict {
-    /// The program printed the sign by which it says that its answer is complete.
+    /// The program printed the event that marks its answer as complete, such as `turn.completed` of Codex.
     Answered,
-    /// The program did not print its sign that the answer is complete. The text names the missing sign. If the program
-    /// exits with code 0, the text becomes the reason of the failure.
+    /// The program did not mark its answer as complete. The text says what is missing. If the program exits with code
+    /// 0, the text becomes the reason of the failure.
     Open(&'static str),
-    /// Programs of this kind print no sign that an answer is complete, so only the exit code counts.
+    /// Programs of this kind do not mark an answer as complete, so only the exit code counts.
     Unsaid,
     Ended(AgentEnd),
 }
@@ -41,8 +41,8 @@ pub(super) struct Account {
 
 impl Account {
     /// Records the id of the program's conversation. Only the first id is kept, because some programs repeat it in
-    /// every line. An id that could be read as an option is ignored, because the id becomes an argument of a later
-    /// turn.
+    /// every line. An id that could be read as an option is ignored, because a later turn passes the id to the program
+    /// as an argument.
     pub(super) fn conversation(&mut self, id: &str) {
         let plain = id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.:".contains(&byte));
         let usable = plain && !id.is_empty() && !id.starts_with('-') && id.len() <= NAME_BYTES_MAX;

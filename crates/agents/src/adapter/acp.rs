@@ -22,9 +22,9 @@ pub use peer::{AcpHost, Way};
 pub use permit::{PermissionQuestion, Permit, ToolKind, covers};
 pub use talk::{Talked, converse};
 
-/// Returns the launch of an agent that speaks the Agent Client Protocol (ACP). The launch has neither the prompts nor
-/// the address of Handover's MCP server, because both are sent in the conversation. It has no model either: a person
-/// can choose one in the agent's own arguments.
+/// Returns the launch (the program and its arguments) of an agent that speaks the Agent Client Protocol (ACP). The
+/// launch has neither the prompts nor the address of Handover's MCP server, because both are sent in the conversation.
+/// The launch names no model: a person can name a model in the arguments of the agent's program.
 pub(super) fn launch(order: &TurnOrder) -> Result<ProgramLaunch, Unlaunchable> {
     let mut launch = order.start()?;
     launch.arguments.extend(order.args.iter().cloned());

@@ -1,11 +1,11 @@
 //! Runs Gemini as an agent: by its command line if the agent has a home folder of its own, and over ACP (the Agent
 //! Client Protocol) if the agent uses the person's home folder.
 //!
-//! The command line has no option that names an MCP server for one run. Its settings come from the home folder, from
-//! the repository, or from files that only root may own. In the agent's own home folder, Handover can install an
+//! The command line has no option that names an MCP server for one run. Gemini reads its settings from the home folder,
+//! from the repository, or from files that only root may own. In the agent's own home folder, Handover can install an
 //! extension that names the server. In the person's home folder, Handover names the server in a conversation over ACP.
-//! Over ACP, a conversation can be resumed at most once: loading it leaves a stub, and at the next start Gemini takes
-//! the stub for a broken conversation and removes both.
+//! Over ACP, a conversation can be resumed at most once: loading a conversation leaves a stub file with the same short
+//! id. At the next start Gemini takes the stub for a broken conversation, and deletes the stub and the conversation.
 //!
 //! A sign that misleads: after a refused request, the exit code is the lower bits of the HTTP status.
 

@@ -35,7 +35,7 @@ pub enum SpentAmount<T> {
     WholeConversation(T),
 }
 
-/// The way in which a turn ended. It is concluded from the signs in the program's output and from its exit code.
+/// The way in which a turn ended. It is concluded from the events in the program's output and from its exit code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AgentEnd {
     /// The program gave its answer. The quality of the answer is not judged here.

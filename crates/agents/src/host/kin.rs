@@ -1,5 +1,5 @@
 //! Finds and ends the descendants of a turn host (the process that starts and ends an agent's program): its children
-//! and their children, in any group or session.
+//! and their children, in all process groups and sessions.
 //!
 //! A process keeps its number until its parent collects its exit status. The parent of the host's direct children is
 //! the host itself, so their numbers cannot be reused unexpectedly, and the host can signal them by number. When a
@@ -78,7 +78,7 @@ pub(super) fn end_all(session: SignalReach, until: Instant, mut each: impl FnMut
         if now >= until {
             return survivors();
         }
-        // If new processes appeared since the last check, checks again at once. A process that forks and exits
+        // If new processes appeared since the last check, the loop checks again at once. A process that forks and exits
         // immediately can only be caught without a long pause.
         if seen.len() > known {
             pause = PAUSE_MIN;
@@ -188,7 +188,8 @@ pub(super) fn all() -> Vec<Process> {
 pub(super) fn process(pid: Pid) -> Option<Process> {
     let text = std::fs::read(format!("/proc/{}/stat", pid.as_raw_pid())).ok()?;
     let text = String::from_utf8_lossy(&text);
-    // The name of the process is in parentheses, and may contain parentheses itself. So the last `)` ends it.
+    // The name of the process is in parentheses, and may contain parentheses itself. So the last `)` of the text ends
+    // the name.
     let (head, tail) = text.rsplit_once(')')?;
     let mut words = tail.split_ascii_whitespace();
     let state = words.next()?;

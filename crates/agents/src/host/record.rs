@@ -16,8 +16,8 @@ pub(super) const END: &str = "end.json";
 /// The name of the file with the reason why the child process could not be replaced by the agent's program.
 pub(super) const REFUSAL: &str = "refusal.json";
 
-/// The largest record that is read, in bytes. It has room for the arguments and the environment of a program, because
-/// the kernel limits their size, too.
+/// The largest record that is read, in bytes. A record with the arguments and the environment of a program always fits,
+/// because the kernel limits the size of both.
 const BYTES_MAX: u64 = 4 << 20;
 
 /// Returns how the turn of this folder ended. Returns None while the turn runs, and also when the turn host was killed

@@ -33,8 +33,8 @@ pub(super) fn serve(folder: &Path) -> ExitCode {
 fn host(folder: &Path, session: SignalReach) -> io::Result<()> {
     let folder = &folder.canonicalize()?;
     let held = File::open(folder.join(record::LAUNCH))?;
-    // Fails if another process holds the lock while it runs `settle` for this turn. That process ends the turn, and
-    // records the end before it releases the lock.
+    // `try_lock` fails if another process holds the lock while it runs `settle` for this turn. That process ends the
+    // turn, and records the end before it releases the lock.
     held.try_lock()?;
     if record::ended(folder)?.is_some() {
         return Err(io::Error::new(io::ErrorKind::AlreadyExists, "this turn has ended"));

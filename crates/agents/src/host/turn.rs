@@ -48,7 +48,7 @@ pub(super) struct HostTurn<'a> {
 #[derive(Debug)]
 enum TurnPhase {
     Working,
-    /// SIGTERM was sent to the program. It must end before the time `until`.
+    /// The turn host sent SIGTERM to the program. The program must end before the time `until`.
     Asked {
         how: ProgramEnd,
         since: Instant,
@@ -164,8 +164,8 @@ impl<'a> HostTurn<'a> {
             TurnPhase::Working => self.deadline,
             TurnPhase::Asked { until, .. } | TurnPhase::Lingering { until } => *until,
         };
-        // No event reports the end of an orphaned process. While the turn is ending, the turn host waits for such
-        // processes, so it checks for ended ones more often.
+        // No event reports the end of an orphaned process. While the turn is ending, the turn host waits for the end of
+        // all processes, so it looks for ended processes more often.
         let look = match &self.phase {
             TurnPhase::Working if self.handle.is_some() => REAP_INTERVAL,
             TurnPhase::Working | TurnPhase::Asked { .. } | TurnPhase::Lingering { .. } => LOOK_INTERVAL,

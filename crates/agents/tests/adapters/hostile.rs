@@ -37,8 +37,8 @@ fn it_does_not_matter_where_the_bytes_are_cut() {
 #[test]
 fn a_stream_that_stops_early_is_never_finished() {
     for (name, exit, bytes) in one_sided() {
-        // Output of the kind `exec` has no sign of its end, and the recording `streamin` has answers to several
-        // messages. Both can look finished when they are cut, so they are skipped.
+        // Output of the kind `exec` has no event that marks its end, and the recording `streamin` has answers to
+        // several messages. The test skips both, because a cut piece of them can look like a complete output.
         if kind(&name) == AdapterKind::Exec
             || name.contains("streamin")
             || listen(&name, &bytes, exit).end != AgentEnd::Finished

@@ -25,8 +25,8 @@ pub(crate) fn kind(name: &str) -> AdapterKind {
     AdapterKind::named(name.split('-').next().unwrap()).unwrap()
 }
 
-/// Tells whether a recording holds both sides of a conversation. Each of its lines then begins with a sign for the side
-/// that wrote it.
+/// Tells whether a recording holds both sides of a conversation. Each line of such a recording begins with `> `
+/// (Handover wrote it) or `< ` (the agent wrote it).
 pub(crate) fn is_two_sided(bytes: &[u8]) -> bool {
     bytes.starts_with(b"> ")
 }

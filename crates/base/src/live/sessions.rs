@@ -17,8 +17,8 @@ use tokio::time::Instant;
 use super::survey::{Survey, survey};
 use super::watch::SessionWatch;
 
-/// The age at which a session file of version 0.1 is deleted when no store that uses its folder knows the session: one
-/// week.
+/// The age, one week, at which a session file of version 0.1 is deleted. It is deleted only when no store that uses its
+/// folder knows the session.
 const UNKNOWN_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// The sessions of this host that use one store, and the last check of their files.

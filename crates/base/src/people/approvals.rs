@@ -74,7 +74,7 @@ pub fn notice_row(notice: &Notice) -> Value {
     ])
 }
 
-/// Records that a person saw these approvals, as far as they are pending. Writes nothing when all of them were seen
+/// Records that a person saw the pending ones of these approvals. Writes nothing when the person saw all of them
 /// before.
 pub async fn seen(service: &Service, rows: &[Approval], via: Via) -> Result<(), Error> {
     let now = service.now();

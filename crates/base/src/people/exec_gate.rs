@@ -122,8 +122,8 @@ mod tests {
         assert_eq!(found.fingerprint, sealed.fingerprint());
         approvals::decide(&service, Rights::Person, asked, ApprovalDecision::Approve).await.unwrap();
         clock.advance(10_000);
-        // An approval must be used within ten seconds after the decision, and these are over. So the sweep marks the
-        // approval as expired and asks the person again. The second approval is used in time.
+        // In this test, an approval must be used within ten seconds after the decision, and these seconds are over. So
+        // the sweep marks the approval as expired and asks the person again. The second approval is used in time.
         service.sweep().await.unwrap();
         let status = async |id| approvals::show(&service, id).await.unwrap().state.status();
         assert_eq!(status(asked).await, ApprovalStatus::Expired);

@@ -48,7 +48,7 @@ struct FoundIntervention {
 pub struct InterventionFollower {
     service: Service,
     cursor: Cursor,
-    /// The only workflow to follow, or `None` for all of them.
+    /// The only workflow whose interventions are returned, or `None` for the interventions of all workflows.
     only: Option<WorkflowId>,
 }
 

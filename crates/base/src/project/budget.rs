@@ -76,8 +76,8 @@ impl Bounds {
         }
     }
 
-    /// Returns, for each kind of limit, the lower one of the two. So a workflow or a task can lower the limits of the
-    /// settings, but not raise them.
+    /// Returns, for each kind of limit, the lower of the two limits. So a workflow or a task can lower the limits of
+    /// the settings, but not raise them.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         fn lower<T: Ord>(left: Option<T>, right: Option<T>) -> Option<T> {

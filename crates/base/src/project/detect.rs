@@ -4,18 +4,21 @@
 //! The kinds of projects are the rows of `detect/table.toml`. In one folder the rows are chosen like this:
 //!
 //! ```text
-//! languages   of each language the first row that matches; the setups of all of them count
-//! check       of the first language that has one
+//! languages   for each language, the first row that matches
+//! setup       the setup commands of all these rows
+//! check       the check of the first of these rows that has a check
 //!             in a folder with two or more languages: the target `test` of a justfile or makefile, if there is one
-//!             otherwise: the target `test` of a justfile or makefile, or the target `check` of a makefile
+//!             without such a check: the target `test` of a justfile or makefile, or the target `check` of a makefile
 //! ```
 //!
-//! The person may work in a subfolder. Then the folder counts that is nearest to the person and has a check, from
-//! the person's folder upwards, and the check of the root is given along. A folder with a manifest but without tests does
-//! not count, because a change in it is tested by the folder above. The setup is that of the same folder, or that of
-//! the workspace root when the folder is a member of a workspace of npm, pnpm, yarn, bun or uv.
+//! The person may work in a subfolder. Then the search goes from the person's folder up to the root, and the first
+//! folder that has a check is used. The result also names the check of the root. A folder with a manifest (such as
+//! `package.json`) but without tests is not used, because the check of a folder above tests a change in it. The setup
+//! comes from the folder that has the check. If that folder is a member of a workspace of npm, pnpm, yarn, bun or uv,
+//! the setup comes from the root of the workspace.
 //!
-//! Nothing is executed. A file is read only up to a bound, and a link that leads out of the repository does not exist.
+//! No program is started. A file is read only up to a size limit, and a link that leads out of the repository is
+//! treated as missing.
 
 pub mod clients;
 mod condition;
@@ -43,27 +46,29 @@ use findings::FolderFindings;
 /// The setup and the check that were found for a project.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DetectedProject {
-    /// The folder that decided, relative to the root of the repository. Empty for the root.
+    /// The folder whose files decided about the setup and the check, relative to the root of the repository. Empty for
+    /// the root.
     pub folder: String,
-    /// The languages of the folder, in the order of the table.
+    /// The languages of the folder, in the order of the rows of `table.toml`.
     pub languages: Vec<DetectedLanguage>,
     pub setup: Vec<DetectedSetup>,
     pub check: Option<DetectedCheck>,
-    /// The check of the root, when `check` is that of a subfolder.
+    /// The check of the repository's root, if `check` is the check of a subfolder. `None` otherwise.
     pub elsewhere: Option<DetectedCheck>,
-    /// The reason why there is no check. `None` when there is one.
+    /// The reason why no check was found. `None` when a check was found.
     pub no_check: Option<NoCheckReason>,
 }
 
-/// A language that a row of the table recognised.
+/// A language that was recognised by a row of `table.toml`, the list of the kinds of projects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DetectedLanguage {
     pub language: ProjectLanguage,
-    /// The program that installs, builds or runs: `npm`, `uv`.
+    /// The program that installs dependencies, or builds or runs the project, such as `npm` or `uv`.
     pub manager: &'static str,
-    /// The file that shows the language to a person, relative to the root of the repository: `package-lock.json`.
+    /// The file by which a person recognises the language, such as `package-lock.json`. Its path is relative to the
+    /// root of the repository.
     pub marker: String,
-    /// The name of the row in the table.
+    /// The name of the row in `table.toml` that recognised the language.
     pub row: &'static str,
 }
 
@@ -94,7 +99,7 @@ pub struct DetectedCheck {
     /// The folder in which the command runs, relative to the root of the repository. Empty for the root.
     pub folder: String,
     pub seconds: u32,
-    /// The name of the row in the table.
+    /// The name of the row in `table.toml` that has this check.
     pub row: &'static str,
 }
 

@@ -2,15 +2,16 @@
 //! on this machine.
 //!
 //! ```text
-//! config.toml, contracts/ ── read once ──> settings ──> list ──┐
-//!                                                              ├──> changes: in force at once | wait for a person
-//! the accepted copy, in the user's data folder ──────> list ───┘
-//!                                                   settings ──> in force: of two values the stricter one
+//! config.toml, contracts/ ── read once ──> settings ──> list of items ──┐
+//!                                                                       ├──> changes: at once | wait for a person
+//! the accepted copy, in the user's data folder ──────> list of items ───┘
+//! both settings ──> the settings that take effect: for each key the stricter of the two values
 //! ```
 //!
-//! The table in `keys` says for every setting whether a person must accept it. Trust keeps a repository, a pull or a
-//! merge from running something that no person looked at. It does not protect programs of one user from each other: an
-//! agent that writes into the user's data folder could accept in the user's name.
+//! An item is one setting or one script that a person must accept. The table in `keys` says for every setting whether a
+//! person must accept it. Trust keeps a repository, a pull or a merge from running something that no person looked at.
+//! It does not protect programs of one user from each other: an agent that writes into the user's data folder could
+//! accept settings in the user's name.
 
 mod change;
 mod force;

@@ -59,8 +59,8 @@ impl Feed {
     /// Watches a workflow, a task or an inbox. Returns a receiver of a number that grows with every change from now on.
     pub async fn watch(&self, subject: WatchedSubject) -> Result<watch::Receiver<u64>, Unwatched> {
         let receiver = self.receiver(subject).ok_or(Unwatched::TooMuch)?;
-        // Before returning, fix the position in the log from which the follower reads. So a change right after this
-        // call is not missed.
+        // Before returning, determine the position in the log from which the follower reads. So a change right after
+        // this call is not missed.
         self.begun.get_or_try_init(|| self.begin()).await?;
         Ok(receiver)
     }

@@ -1,15 +1,15 @@
 //! Checks which sessions are alive before a lease is treated as expired. The clock alone never decides.
 //!
 //! ```text
-//! decide ──> judges no lease expired, or one that expired before the last look ──> done
-//!    ▲                │ one that expired after the last look
+//! decide ──> treats no lease as expired, or only leases that expired before the last check ──> done
+//!    ▲                │ treats a lease as expired that expired after the last check
 //!    │                ▼
-//!    └── look at the live sessions, with a time that was read before; nothing was written
+//!    └── check the session files again, with a time that was read before the check; nothing was stored
 //! ```
 //!
-//! So a process that has just started takes no lease over before its first check (look). After the machine slept, the
-//! locks of the session files decide: a process that holds its lock counts as alive, even if all processes were stopped
-//! for a long time.
+//! So a process that has just started takes no lease over before its first check of the session files. After the
+//! machine slept, the locks of the session files decide: a process that holds its lock counts as alive, even if all
+//! processes were stopped for a long time.
 //!
 //! When several hosts share a database server, a lease is judged expired a little later than its end, because the
 //! hosts' clocks differ (`clock::LEASE_SLACK_MS`).
@@ -138,8 +138,8 @@ fn judged_over(world: &World, change: &Change, now: Timestamp) -> Option<Timesta
     ended.chain(refused).filter_map(|task| end_of_lease(world, task)).filter(|until| *until <= now).max()
 }
 
-/// Tells whether the change moves an agent away from a session that may still be alive, because its end was not
-/// recorded.
+/// Tells whether the change moves an agent away from a session whose end was not recorded. Such a session may still be
+/// alive.
 fn judges_home(world: &World, change: &Change) -> bool {
     change.events.iter().any(|event| {
         let Event::Resumed { agent, session, .. } = event else { return false };

@@ -18,7 +18,7 @@ type CommandMaker = Arc<dyn Fn(&World) -> Result<Command, DecisionStop> + Send +
 pub struct TransactionStep {
     make: CommandMaker,
     /// The name of an optional command. When the command is refused, it is left out, and the other commands still take
-    /// effect. `None` for a command whose refusal undoes all of them.
+    /// effect. `None` for a required command: when it is refused, no command of the transaction takes effect.
     optional: Option<String>,
 }
 

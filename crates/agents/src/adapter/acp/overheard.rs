@@ -99,8 +99,8 @@ impl Overheard {
             // This reason is final. The exit code of the agent's process does not count, because Handover ends the
             // process after the answer.
             "end_turn" => EventVerdict::Ended(AgentEnd::Finished),
-            // Handover did not cancel the turn. One agent reports this reason when it gets a termination signal, and
-            // its exit status then tells how it ended.
+            // Handover did not cancel the turn. One known agent reports the reason `cancelled` when it gets a
+            // termination signal. Its exit status then tells how it ended.
             "cancelled" => EventVerdict::Open("the program cancelled its turn itself"),
             "max_tokens" => failed("its answer was cut at the model's limit"),
             "max_turn_requests" => failed("the program reached the limit of requests for one turn"),

@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 const CLIENTS: &str = include_str!("clients.toml");
 
-/// An agent program that Handover can drive without any settings.
+/// An agent program that Handover can start without any settings.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KnownClient {
@@ -21,7 +21,7 @@ pub struct KnownClient {
     pub command: Vec<String>,
 }
 
-/// A known client that was found.
+/// An agent program that Handover knows and that is installed on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InstalledClient {
     pub client: KnownClient,
@@ -34,13 +34,13 @@ struct ClientTable {
     client: Vec<KnownClient>,
 }
 
-/// Returns the clients of `clients.toml`. A table that cannot be read is empty, and a test refuses it.
+/// Returns the clients of `clients.toml`. The list is empty when the file cannot be parsed; a test fails in that case.
 pub fn known_clients() -> &'static [KnownClient] {
     static READ: OnceLock<ClientTable> = OnceLock::new();
     &READ.get_or_init(|| toml::from_str(CLIENTS).unwrap_or_default()).client
 }
 
-/// Returns the clients that are installed, in the order of the list. `path` is the value of `PATH`.
+/// Returns the clients that are installed, in the order of `known`. `path` is the value of `PATH`.
 pub fn installed_clients(path: &OsStr, known: &[KnownClient]) -> Vec<InstalledClient> {
     let found = |client: &KnownClient| {
         let program = find_program(path, client.command.first()?)?;
@@ -49,8 +49,8 @@ pub fn installed_clients(path: &OsStr, known: &[KnownClient]) -> Vec<InstalledCl
     known.iter().filter_map(found).collect()
 }
 
-/// Finds a program by its name in the folders of `path`, the value of `PATH`. Folders with a relative path are
-/// skipped: they would mean a program of the repository.
+/// Finds a program by its name in the folders of `path`, the value of `PATH`. Folders with a relative path are skipped,
+/// because such a path could lead to a program of the repository.
 pub fn find_program(path: &OsStr, name: &str) -> Option<PathBuf> {
     let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
     folders.map(|folder| folder.join(name)).find(|program| is_program(program))

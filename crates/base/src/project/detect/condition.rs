@@ -1,5 +1,5 @@
-//! Decides the conditions of the table's rows for one folder, fills in the words in braces, and gives the reason when
-//! a row has no check.
+//! Decides for one folder whether the conditions of a row of `table.toml` hold, replaces the placeholders in a row's
+//! commands (such as `{install}`), and gives the reason when a row has no check.
 
 use super::findings::FolderSite;
 use super::manifest::package_json::TestScript;
@@ -10,7 +10,8 @@ use super::recipe::makefile::{self, MakeTarget};
 use super::table::{CheckCondition, DetectionRow, RowCondition};
 use super::{NoCheckReason, ProjectLanguage};
 
-/// Tells whether the further condition of a row holds.
+/// Tells whether the condition `when` of a row of `table.toml` holds for a folder. A row without this condition always
+/// passes.
 pub(super) fn row_holds(site: &FolderSite<'_>, row: &DetectionRow) -> bool {
     match row.when {
         None => true,
@@ -22,7 +23,7 @@ pub(super) fn row_holds(site: &FolderSite<'_>, row: &DetectionRow) -> bool {
     }
 }
 
-/// Tells whether the condition of a check holds.
+/// Tells whether the condition of a check (a test command) holds for a folder.
 pub(super) fn check_holds(site: &FolderSite<'_>, row: &DetectionRow, when: CheckCondition) -> bool {
     match when {
         CheckCondition::TestScript => site.package().test_script() == TestScript::Runs,
@@ -39,7 +40,7 @@ pub(super) fn check_holds(site: &FolderSite<'_>, row: &DetectionRow, when: Check
     }
 }
 
-/// Returns the words of a command of the table, with the words in braces filled in.
+/// Returns the words of a command from `table.toml`. Placeholders in braces, such as `{install}`, are replaced.
 pub(super) fn words(site: &FolderSite<'_>, row: &DetectionRow, command: &str) -> Vec<String> {
     let fill = |word: &str| match word {
         "{extra}" => extra(&site.python().pytest(&row.manager), &row.manager),
@@ -55,7 +56,8 @@ pub(super) fn words(site: &FolderSite<'_>, row: &DetectionRow, command: &str) ->
     command.split(' ').flat_map(fill).collect()
 }
 
-/// Returns the option with which a manager also installs the extra or the group that has pytest.
+/// Returns the option with which a package manager installs pytest, if pytest is in an extra (a list of optional
+/// dependencies) or in a dependency group.
 fn extra(place: &PytestPlace, manager: &str) -> Vec<String> {
     let (extra, group) = if manager == "poetry" { ("--extras", "--with") } else { ("--extra", "--group") };
     match place {
@@ -65,7 +67,7 @@ fn extra(place: &PytestPlace, manager: &str) -> Vec<String> {
     }
 }
 
-/// Returns the reason why a row has no check. Returns `None` when the row is no evidence of tests at all.
+/// Returns the reason why no check of a row applies to a folder. Returns `None` when none of the known reasons fits.
 pub(super) fn reason(site: &FolderSite<'_>, row: &DetectionRow) -> Option<NoCheckReason> {
     match row.language {
         Some(ProjectLanguage::JavaScript) => {
@@ -118,14 +120,14 @@ fn make_reason(site: &FolderSite<'_>, row: &DetectionRow, target: &'static str) 
     }
 }
 
-/// Returns the path of the justfile, and its recipe `test`.
+/// Returns the path of the justfile, and whether its recipe `test` tests something.
 fn just_test(site: &FolderSite<'_>, row: &DetectionRow) -> (String, JustRecipe) {
     let path = row.markers.first().and_then(|marker| site.marker(marker)).unwrap_or_default();
     let recipe = justfile::recipe(&site.files.text(&path).unwrap_or_default(), "test");
     (path, recipe)
 }
 
-/// Returns the path of the makefile, and one of its targets.
+/// Returns the path of the makefile, and whether its target `name` tests something.
 fn make(site: &FolderSite<'_>, row: &DetectionRow, name: &str) -> (String, MakeTarget) {
     let path = row.markers.first().and_then(|marker| site.marker(marker)).unwrap_or_default();
     let text = site.files.text(&path).unwrap_or_default();

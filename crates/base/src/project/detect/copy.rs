@@ -1,31 +1,33 @@
 //! Chooses the ignored files that are copied from the person's checkout into a worktree, such as `.env`.
 //!
-//! The patterns come from `.worktreeinclude` and from `copy` in `[worktree]`. Their syntax is that of `.gitignore`,
-//! read with the same rules: the last pattern that matches counts, `!` takes a file out again, and it cannot take a
-//! file out of a folder that a pattern matches as a whole.
+//! The patterns come from the file `.worktreeinclude` and from the key `copy` in the section `[worktree]` of the
+//! settings. They have the syntax and the rules of `.gitignore`: the last pattern that matches a file counts. A pattern
+//! with `!` excludes files again, but it cannot exclude a file in a folder that another pattern matches as a whole.
 
 use std::path::Path;
 
 use super::pattern::{PathPattern, parts};
 
-/// The file with patterns, in the root of the repository.
+/// The name of the file with the patterns. It is in the root of the repository.
 pub const INCLUDE_FILE: &str = ".worktreeinclude";
 
-/// The most files that are copied. Settings and secrets are a handful of files.
+/// The most files that are copied into a worktree; more files are an error. The settings and secrets of a project are
+/// only a handful of files.
 pub const FILES_MAX: usize = 1_000;
 
-/// The most bytes that are copied in all.
+/// The most bytes that all copied files may have together; more bytes are an error.
 pub const BYTES_MAX: u64 = 64 << 20;
 
-/// Folders whose files are never copied: git, the setup or a build makes them in the worktree, and a copy would be wrong
-/// there.
+/// Folders whose files are never copied. Git, the setup commands or a build create these folders in the worktree, and a
+/// copy from the person's checkout would be wrong there.
 const NEVER: &[&str] = &[".git", "node_modules", ".venv", "target"];
 
-/// The patterns of the files that are copied.
+/// The patterns that choose the files to copy.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CopyPatterns {
     patterns: Vec<CopyPattern>,
-    /// Lines that cannot be understood, each with its place and the reason. They match nothing.
+    /// One message for each pattern that cannot be understood: where the pattern is written, and the reason. Such a
+    /// pattern matches no file.
     pub problems: Vec<String>,
 }
 
@@ -33,7 +35,7 @@ pub struct CopyPatterns {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct CopyPattern {
     path: PathPattern,
-    /// True for a pattern with `!`.
+    /// True for a pattern that starts with `!`. The files that it matches are not copied.
     takes_out: bool,
     /// True for a pattern that ends with `/` and matches only folders.
     only_folders: bool,
@@ -56,7 +58,8 @@ pub enum CopyProblem {
 }
 
 impl CopyPatterns {
-    /// Reads the text of `.worktreeinclude` and the entries of `[worktree] copy`, which count as further lines.
+    /// Reads the text of `.worktreeinclude` and the entries of `[worktree] copy`. The entries count as further lines of
+    /// the text.
     pub fn read(include: &str, copy: &[String]) -> Self {
         let mut read = Self::default();
         for (number, line) in include.lines().enumerate() {
@@ -75,8 +78,8 @@ impl CopyPatterns {
         }
     }
 
-    /// Tells whether a file is chosen, by the rules of git: each folder on the way to the file is judged first, and a
-    /// folder that is chosen decides for everything below it.
+    /// Tells whether the patterns choose a file, by the rules of git: when they choose a folder, they choose all files
+    /// in it.
     fn choose(&self, path: &str) -> bool {
         let parts = parts(path);
         (1..=parts.len()).any(|count| self.judge(&parts[..count], count < parts.len()))
@@ -88,10 +91,10 @@ impl CopyPatterns {
     }
 }
 
-/// Returns the files that are copied, sorted. `ignored` lists files that git ignores, relative to the root of the
-/// repository; other files must not be in it, and a path that ends with `/` is a folder that git did not list further
-/// and is left out. `bytes` gives the size of a regular file, and `None` for a link or anything else: it is
-/// called only for files that the patterns choose.
+/// Returns the files to copy, sorted by path. `ignored` must list only files that git ignores, relative to the root of
+/// the repository. A path that ends with `/` is a folder whose files git did not list; it is left out. `bytes` returns
+/// the size of a regular file, and `None` for a link or anything else. It is called only for files that the patterns
+/// choose.
 pub fn files_to_copy<'f>(
     patterns: &CopyPatterns,
     ignored: impl IntoIterator<Item = &'f str>,
@@ -126,7 +129,8 @@ pub fn regular_file_bytes(root: &Path, path: &str) -> Option<u64> {
     last
 }
 
-/// Tells whether a path may be copied at all.
+/// Tells whether a path may be copied when a pattern chooses it. A path may not be copied when it is in a folder of
+/// `NEVER` or in Handover's state folder, or when it has a part such as `..`.
 fn is_allowed(path: &str) -> bool {
     let parts: Vec<&str> = path.split('/').collect();
     let is_plain = parts.iter().all(|part| !["", ".", ".."].contains(part));
@@ -135,7 +139,7 @@ fn is_allowed(path: &str) -> bool {
     is_plain && !is_state && !folders.iter().any(|folder| NEVER.contains(folder)) && name != [".git"]
 }
 
-/// Reads one line. Returns `None` for a comment and for a blank line.
+/// Reads the pattern in one line. Returns `None` for a comment and for a blank line.
 fn pattern(line: &str) -> Result<Option<CopyPattern>, String> {
     let line = without_spaces_at_end(line);
     if line.is_empty() || line.starts_with('#') {
@@ -147,19 +151,20 @@ fn pattern(line: &str) -> Result<Option<CopyPattern>, String> {
     if text.trim_matches('/').is_empty() {
         return Ok(None);
     }
-    // A slash at the beginning or in the middle ties the pattern to the root; otherwise it matches at any depth.
+    // A pattern with a slash at the beginning or in the middle matches only from the root of the repository. Without
+    // such a slash, the pattern matches in every folder.
     let path = if text.contains('/') { path } else { path.at_any_depth() };
     Ok(Some(CopyPattern { path, takes_out, only_folders }))
 }
 
-/// Removes spaces at the end. A space after a backslash belongs to the pattern.
+/// Removes the spaces at the end of a line. A space after a backslash belongs to the pattern and is kept.
 fn without_spaces_at_end(line: &str) -> &str {
     let trimmed = line.trim_end_matches(' ');
     let escapes = trimmed.len() - trimmed.trim_end_matches('\\').len();
     if escapes % 2 == 1 && trimmed.len() < line.len() { &line[..=trimmed.len()] } else { trimmed }
 }
 
-/// Names the folder that holds the most of the chosen files.
+/// Returns the problem that too many files are chosen. It names the folder that holds the most of them.
 fn too_many(chosen: &[(&str, u64)]) -> CopyProblem {
     let folder = |path: &str| path.rsplit_once('/').map_or(".", |(folder, _)| folder).to_owned();
     let mut counts = std::collections::BTreeMap::<String, usize>::new();
@@ -171,7 +176,7 @@ fn too_many(chosen: &[(&str, u64)]) -> CopyProblem {
     CopyProblem::TooManyFiles { count: chosen.len(), folder, inside }
 }
 
-/// Writes a number of bytes for a person.
+/// Returns a number of bytes as a text for a person, in mebibytes.
 fn mebibytes(bytes: u64) -> String {
     format!("{} MiB", bytes.div_ceil(1 << 20))
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// The most bytes that are read of a file. The rest of a longer file is ignored; only generated files are longer.
 const BYTES_MAX: u64 = 1 << 20;
 
-/// The most entries of a folder that are listed.
+/// The most entries of a folder that are listed. Further entries are ignored.
 const ENTRIES_MAX: usize = 10_000;
 
 /// The files of a repository as a new worktree would have them. Paths are relative to the root, with slashes, and the
@@ -33,8 +33,8 @@ impl RepositoryFiles {
         Ok(Self { root: root.canonicalize()?, absent: BTreeSet::new() })
     }
 
-    /// Hides files that git ignores or does not track: a new worktree does not have them, so a lock file among them
-    /// must not choose the setup. A path that ends with `/` hides the whole folder.
+    /// Hides files that git ignores or does not track. A new worktree does not have these files, so a lock file among
+    /// them must not decide which setup commands run. A path that ends with `/` hides the whole folder.
     #[must_use]
     pub fn without(mut self, absent: impl IntoIterator<Item = String>) -> Self {
         self.absent.extend(absent);
@@ -76,8 +76,8 @@ impl RepositoryFiles {
         found
     }
 
-    /// Returns the real place of a path. Returns `None` when it is hidden, does not exist, or leads out of the
-    /// repository.
+    /// Returns the absolute path of a file or folder, with all links resolved. Returns `None` when the path is hidden,
+    /// does not exist, or leads out of the repository.
     fn inside(&self, path: &str) -> Option<PathBuf> {
         if self.is_absent(path) {
             return None;

@@ -1,4 +1,4 @@
-//! Applies the rows of the table to one folder.
+//! Applies the rows of `table.toml`, the list of the kinds of projects, to one folder.
 
 use std::cell::OnceCell;
 
@@ -13,16 +13,19 @@ use super::manifest::workspace;
 use super::table::{DetectionRow, table};
 use super::{DetectedCheck, DetectedLanguage, DetectedProject, DetectedSetup, NoCheckReason, ProjectLanguage};
 
-/// The most folders that are searched for markers below the root.
+/// The most folders below the root that are searched for markers, the files that show the kind of a project (such as
+/// `Cargo.toml`).
 const FOLDERS_MAX: usize = 500;
 
-/// The most folders with markers that are named to a person.
+/// The most folders with markers (files such as `Cargo.toml`) that are named to a person.
 const SHOWN_MAX: usize = 5;
 
-/// Folders that hold the work of other programs.
+/// The names of folders that other programs fill, such as package managers and builds. They are not searched for
+/// markers.
 const FOREIGN: &[&str] = &["node_modules", "target", "vendor", "venv", "dist", "build"];
 
-/// One folder of the repository, with its manifests. They are read when a row first asks for them.
+/// One folder of the repository, with its manifests (files such as `package.json`). A manifest is read when a row of
+/// `table.toml` first needs it.
 pub(super) struct FolderSite<'a> {
     pub(super) files: &'a RepositoryFiles,
     pub(super) folder: &'a str,
@@ -54,7 +57,8 @@ impl<'a> FolderSite<'a> {
         join(self.folder, name)
     }
 
-    /// Returns the path of a marker that exists: the first of `a|b`.
+    /// Returns the path of a marker, a file that shows the kind of a project, if it exists in the folder. A marker
+    /// `a|b` names several files; the first one that exists counts.
     pub(super) fn marker(&self, marker: &str) -> Option<String> {
         marker.split('|').map(|name| self.path(name)).find(|path| self.files.has(path))
     }
@@ -63,18 +67,20 @@ impl<'a> FolderSite<'a> {
         row.markers.iter().all(|marker| self.marker(marker).is_some()) && condition::row_holds(self, row)
     }
 
-    /// Returns the row of a language that describes the folder.
+    /// Returns the row of `table.toml` that describes the folder as a project of this language. Returns `None` when no
+    /// row does.
     fn row(&self, language: ProjectLanguage) -> Option<&'static DetectionRow> {
         let rows: Vec<&DetectionRow> =
             table().rows.iter().filter(|row| row.language == Some(language) && self.matches(row)).collect();
         let named = (language == ProjectLanguage::JavaScript).then(|| self.package().manager()).flatten();
-        // The name only chooses among lock files: a manager that is named but has no lock file was perhaps never used.
+        // `package.json` can name a package manager. The name only decides between managers whose lock files exist,
+        // because a manager without a lock file was perhaps never used.
         let preferred = rows.iter().find(|row| row.has_lock() && named == Some(row.manager.as_str()));
         preferred.or(rows.first()).copied()
     }
 }
 
-/// The results for one folder.
+/// The languages, the setup and the check that were found for one folder.
 #[derive(Debug)]
 pub(super) struct FolderFindings {
     folder: String,
@@ -85,13 +91,14 @@ pub(super) struct FolderFindings {
 }
 
 impl FolderFindings {
-    /// Applies the rows to a folder.
+    /// Applies the rows of `table.toml` to a folder.
     pub(super) fn of(files: &RepositoryFiles, folder: &str, has_program: &dyn Fn(&str) -> bool) -> Self {
         let site = FolderSite::new(files, folder, has_program);
         let (mut languages, mut setup) = (Vec::new(), Vec::new());
         let (mut check, mut no_check) = (None, None);
         for language in known_languages() {
-            // A member of a workspace has the manager, the lock file and the setup of the workspace's root.
+            // A folder that is a member of a workspace uses the manager, the lock file and the setup of the workspace's
+            // root.
             let root = workspace::root_of(files, folder, language);
             let anchor = FolderSite::new(files, root.as_deref().unwrap_or(folder), has_program);
             let Some(row) = anchor.row(language) else { continue };
@@ -121,13 +128,13 @@ impl FolderFindings {
     }
 }
 
-/// Tells whether a check comes from a task runner.
+/// Tells whether a check comes from the row of a task runner, such as make or just.
 fn is_runner(check: Option<&DetectedCheck>) -> bool {
     let row = check.and_then(|check| table().rows.iter().find(|row| row.name == check.row));
     row.is_some_and(|row| row.language.is_none())
 }
 
-/// Returns the languages in the order of the table.
+/// Returns the languages in the order of the rows of `table.toml`.
 fn known_languages() -> Vec<ProjectLanguage> {
     let mut found = Vec::new();
     for language in table().rows.iter().filter_map(|row| row.language) {
@@ -138,7 +145,7 @@ fn known_languages() -> Vec<ProjectLanguage> {
     found
 }
 
-/// Returns the first check of a row that applies. Returns the reason when none does.
+/// Returns the first check of a row whose condition holds. Fails with the reason when no condition holds.
 fn first_check(site: &FolderSite<'_>, row: &'static DetectionRow) -> Result<DetectedCheck, Option<NoCheckReason>> {
     let holds = |when| condition::check_holds(site, row, when);
     let found = row.checks.iter().find(|check| check.when.is_none_or(holds));
@@ -147,7 +154,8 @@ fn first_check(site: &FolderSite<'_>, row: &'static DetectionRow) -> Result<Dete
     Ok(DetectedCheck { words, folder: site.folder.to_owned(), seconds: COMMAND_SECONDS_DEFAULT, row: &row.name })
 }
 
-/// Returns the setup commands of a row, which run in the folder of `anchor`. `site` is the folder that needs them.
+/// Returns the setup commands of a row. They run in the folder of `anchor`. `site` is the folder that needs them;
+/// `anchor` is the root of its workspace, or the same folder when it is in no workspace.
 fn setups(anchor: &FolderSite<'_>, row: &DetectionRow, site: &FolderSite<'_>) -> Vec<DetectedSetup> {
     let mut inputs = Vec::new();
     for name in &row.inputs {
@@ -157,7 +165,8 @@ fn setups(anchor: &FolderSite<'_>, row: &DetectionRow, site: &FolderSite<'_>) ->
             inputs.push(anchor.path(name));
         }
     }
-    // Without a lock file only the manifest of a member shows that its dependencies changed.
+    // When a workspace has no lock file, only a member's own manifest shows that the dependencies of the member
+    // changed.
     if anchor.folder != site.folder && !row.has_lock() {
         inputs.extend(row.markers.iter().filter_map(|marker| site.marker(marker)));
     }
@@ -173,7 +182,8 @@ fn setups(anchor: &FolderSite<'_>, row: &DetectionRow, site: &FolderSite<'_>) ->
     commands.map(setup).collect()
 }
 
-/// Returns subfolders that have a marker of a language, at most two levels below the root.
+/// Returns subfolders, at most two levels below the root, that have the markers of a language (files such as
+/// `Cargo.toml`).
 pub(super) fn markers_below(files: &RepositoryFiles) -> Vec<String> {
     let (mut found, mut searched) = (Vec::new(), 0);
     let mut open: Vec<String> = folders(files, "");

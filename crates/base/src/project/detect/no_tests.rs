@@ -1,12 +1,12 @@
-//! Names the exit code with which a test command says that it found no tests, so that such an end is not taken for a
-//! failure.
+//! Finds the exit code with which a test command says that it found no tests, so that a run without tests does not
+//! count as a failure.
 
 use super::table::table;
 
-/// Programs that run another program, which stands after the word `run`.
+/// Programs that start another program, whose name follows the word `run`, as in `uv run pytest`.
 const RUNNERS: &[&str] = &["uv", "poetry", "pipenv", "pdm", "hatch", "rye", "coverage"];
 
-/// Options of these programs that take the next word as their value.
+/// Options of the programs in `RUNNERS` that take the next word as their value.
 const WITH_VALUE: &[&str] = &[
     "--with",
     "--with-editable",
@@ -43,7 +43,8 @@ pub fn no_tests_exit_code(words: &[String]) -> Option<i32> {
     rows.next().map(|row| row.code)
 }
 
-/// Returns the words of the program that a command runs in the end, without runners, interpreters and folders.
+/// Returns the program that a command runs in the end, with its arguments and without the folder of its path:
+/// `pytest -q` for `uv run python -m pytest -q` and for `bin/pytest -q`.
 fn unwrapped<'w>(words: &[&'w str]) -> Vec<&'w str> {
     let mut rest = words;
     loop {
@@ -55,7 +56,7 @@ fn unwrapped<'w>(words: &[&'w str]) -> Vec<&'w str> {
             continue;
         }
         let inner = if RUNNERS.contains(&program) { behind.strip_prefix(&["run"]).map(without_options) } else { None };
-        // `coverage run -m pytest` is an interpreter, too.
+        // `coverage run -m pytest` runs a Python module, as `python -m pytest` does.
         if let Some(module) = module_of(program, behind, inner) {
             rest = module;
             continue;
@@ -70,7 +71,8 @@ fn unwrapped<'w>(words: &[&'w str]) -> Vec<&'w str> {
     }
 }
 
-/// Returns the words from the module on, when the program is an interpreter that runs one: `python -X dev -m pytest`.
+/// Returns the words after `-m`, when the program is an interpreter that runs a Python module: `pytest` for
+/// `python -X dev -m pytest`. Returns `None` otherwise.
 fn module_of<'r, 'w>(program: &str, behind: &'r [&'w str], inner: Option<&'r [&'w str]>) -> Option<&'r [&'w str]> {
     let is_python = program.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.') == "python";
     let is_coverage = program == "coverage" && inner.is_some();
@@ -79,7 +81,7 @@ fn module_of<'r, 'w>(program: &str, behind: &'r [&'w str], inner: Option<&'r [&'
     }
     let behind = if is_coverage { behind.get(1..)? } else { behind };
     let at = behind.iter().position(|word| *word == "-m")?;
-    // A script before `-m` gets the option, and the interpreter does not.
+    // When a script stands before `-m`, `-m` is an option of the script and not of the interpreter.
     let mut before = behind[..at].iter();
     let mut takes_value = false;
     let only_options = before.all(|word| {
@@ -90,7 +92,7 @@ fn module_of<'r, 'w>(program: &str, behind: &'r [&'w str], inner: Option<&'r [&'
     only_options.then(|| &behind[at + 1..])
 }
 
-/// Returns the words after the options of a runner.
+/// Returns the words after the options of a program such as `uv run`.
 fn without_options<'r, 'w>(words: &'r [&'w str]) -> &'r [&'w str] {
     let mut rest = words;
     while let Some((first, behind)) = rest.split_first() {

@@ -1,7 +1,7 @@
 //! Matches whole paths with patterns: `*`, `?` and `[…]` inside one part of a path, and `**` for any number of parts.
 //!
-//! The characters are read by the engine's reader of globs. The difference to the globs of tasks is that a pattern
-//! here means exactly the path that it describes, and not everything below.
+//! The engine's parser of globs reads the characters of a pattern. The globs of tasks also match everything below a
+//! path. A pattern of this module matches only the path that it describes.
 
 use wire::glob::{self, GlobFlaw, GlobPart, GlobSymbol};
 
@@ -12,7 +12,7 @@ pub(super) struct PathPattern {
 }
 
 impl PathPattern {
-    /// Reads a pattern. Returns the flaw when a piece of it cannot be understood.
+    /// Reads a pattern. Fails with the flaw when a part of the pattern cannot be understood.
     pub(super) fn read(pattern: &str) -> Result<Self, GlobFlaw> {
         let mut parts = Vec::new();
         for part in pattern.split('/').filter(|part| !part.is_empty() && *part != ".") {
@@ -31,7 +31,7 @@ impl PathPattern {
         Ok(Self { parts })
     }
 
-    /// Makes the pattern match at any depth.
+    /// Makes the pattern match in every folder, and not only from the root.
     pub(super) fn at_any_depth(mut self) -> Self {
         self.parts.insert(0, GlobPart::Any);
         self
@@ -39,7 +39,7 @@ impl PathPattern {
 
     /// Tells whether the pattern matches a path, which is given as its parts.
     pub(super) fn matches(&self, path: &[&str]) -> bool {
-        // All positions in the pattern are followed at once, so that `**` needs no recursion.
+        // The loop follows all possible positions in the pattern at the same time, so that `**` needs no recursion.
         let mut here = self.reach(vec![0]);
         for name in path {
             let next = here.iter().filter_map(|at| match self.parts.get(*at) {
@@ -52,7 +52,8 @@ impl PathPattern {
         here.contains(&self.parts.len())
     }
 
-    /// Returns the given positions. A `**` may stand for nothing, so the position after it is returned as well.
+    /// Returns the given positions in the pattern. For the position of a `**`, also returns the position after it,
+    /// because a `**` may stand for no part of a path.
     fn reach(&self, from: Vec<usize>) -> Vec<usize> {
         let mut all: Vec<usize> = Vec::new();
         for mut at in from {

@@ -1,4 +1,4 @@
-//! Readers of the files of task runners, which tell whether a recipe tests anything.
+//! Readers for the files of task runners (makefile, justfile). They tell whether a recipe tests anything.
 
 pub(super) mod justfile;
 pub(super) mod makefile;

@@ -17,12 +17,12 @@ pub(super) struct DetectionTable {
     pub(super) no_tests: Vec<NoTestsRow>,
 }
 
-/// One kind of project.
+/// One row of `table.toml`: one kind of project.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DetectionRow {
     pub(super) name: String,
-    /// The language, or `None` for a task runner.
+    /// The programming language of the project, or `None` for the row of a task runner such as make.
     pub(super) language: Option<ProjectLanguage>,
     pub(super) manager: String,
     pub(super) markers: Vec<String>,
@@ -37,28 +37,28 @@ pub(super) struct DetectionRow {
 }
 
 impl DetectionRow {
-    /// Tells whether the row needs a lock file in addition to its manifest.
+    /// Tells whether the row matches only a folder that has a lock file in addition to its manifest.
     pub(super) fn has_lock(&self) -> bool {
         self.markers.len() > 1
     }
 }
 
-/// One check of a row.
+/// One check (a test command) of a row, and the condition under which it is used.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CheckRow {
-    /// `None` means that the check always applies.
+    /// The condition of the check. `None` means that the check always applies.
     pub(super) when: Option<CheckCondition>,
     pub(super) run: String,
 }
 
-/// A condition for a row beyond its markers.
+/// A condition for a row, in addition to its markers (the files that must exist).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum RowCondition {
     /// The lock file belongs to yarn 2 or later.
     YarnBerry,
-    /// package.json names the manager of the row.
+    /// package.json names the package manager of the row.
     NamedManager,
     /// pyproject.toml has a section for uv.
     UvProject,
@@ -68,7 +68,7 @@ pub(super) enum RowCondition {
     PythonProject,
 }
 
-/// A condition for a check.
+/// A condition under which a check (a test command) is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum CheckCondition {
@@ -78,9 +78,9 @@ pub(super) enum CheckCondition {
     PytestDeclared,
     /// The project has a configuration of pytest, or tests that need pytest, and does not declare pytest.
     PytestUndeclared,
-    /// unittest finds the tests from the folder of the project.
+    /// unittest finds the tests when it starts in the folder of the project.
     UnittestFromRoot,
-    /// unittest finds the tests only from the folder of the tests.
+    /// unittest finds the tests only when it starts in the folder of the tests.
     UnittestFromFolder,
     /// cargo-nextest is configured and installed.
     Nextest,
@@ -92,16 +92,16 @@ pub(super) enum CheckCondition {
     MakeCheck,
 }
 
-/// The exit code with which a test program says that it found no tests.
+/// A test program, and the exit code with which it says that it found no tests.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NoTestsRow {
-    /// The first words of the command.
+    /// The first words of the commands that run this test program.
     pub(super) words: String,
     pub(super) code: i32,
 }
 
-/// Returns the table. A table that cannot be read is empty, and a test refuses it.
+/// Returns the content of `table.toml`. It is empty when the file cannot be parsed; a test fails in that case.
 pub(super) fn table() -> &'static DetectionTable {
     static READ: OnceLock<DetectionTable> = OnceLock::new();
     READ.get_or_init(|| toml::from_str(TABLE).unwrap_or_default())

@@ -1,14 +1,15 @@
-//! Plays the fixtures of `crates/base/tests/detect/`: the files of a repository, and the result in words.
+//! Tests the detection with the fixtures of `crates/base/tests/detect/`. A fixture has the files of a repository, and
+//! the expected result in words.
 //!
 //! ```text
 //! == The condition and the result, as one sentence
 //! in packages/shop            the person's folder, when it is not the root
 //! programs cargo-nextest      programs that are installed
 //! absent .env build/          paths that git ignores or does not track
-//! --- package.json            a file; the lines up to the next mark are its content
+//! --- package.json            a file; the lines up to the next `---` or `=>` are its content
 //! --- Makefile -> ../x        a link
 //! --- tests/                  a folder
-//! => check: npm test          every line of the result
+//! => check: npm test          a line of the expected result
 //! ```
 
 use std::fs;
@@ -17,7 +18,7 @@ use std::path::{Path, PathBuf};
 use super::table::{CheckRow, DetectionRow, table};
 use super::{DetectedProject, RepositoryFiles, detect};
 
-/// One fixture.
+/// One fixture: the files of a repository, and the expected result of the detection.
 #[derive(Debug, Default)]
 struct Fixture {
     place: String,
@@ -105,7 +106,7 @@ fn problem(fixture: &Fixture, found: &DetectedProject) -> Option<String> {
     (lines != fixture.wanted).then(report)
 }
 
-/// Writes a result in words.
+/// Returns the result of a detection in the words of the fixtures, one line for each fact.
 fn lines(found: &DetectedProject) -> Vec<String> {
     let mut lines = Vec::new();
     for one in &found.languages {
@@ -125,7 +126,7 @@ fn play(fixture: &Fixture) -> DetectedProject {
     let above = tempfile::tempdir().unwrap();
     let root = above.path().join("repository");
     fs::create_dir_all(&root).unwrap();
-    // Fixtures with a link that leads out of the repository find real files there.
+    // Some fixtures have a link that leads out of the repository. This file is the target of the link.
     fs::write(above.path().join("outside"), "test:\n\t./run\n").unwrap();
     for (path, content) in &fixture.files {
         let (path, target) = path.split_once(" -> ").map_or((path.as_str(), None), |(path, to)| (path, Some(to)));
@@ -164,7 +165,7 @@ fn read(path: &Path) -> Vec<Fixture> {
             is_content = false;
             continue;
         }
-        // Lines before the first fixture explain the file.
+        // The lines before the first fixture explain the fixture file, so they are skipped.
         let Some(fixture) = found.last_mut() else { continue };
         let words = |rest: &str| rest.split(' ').map(str::to_owned).collect();
         if let Some(path) = line.strip_prefix("--- ") {

@@ -77,7 +77,8 @@ fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// Reads a regular file. Refuses a pipe or a device, also behind a link, because reading it could block or never end.
+/// Reads a regular file. Refuses a pipe or a device, even if the path is a link to it, because reading it could block
+/// or never end.
 fn text(path: &Path, most: u64) -> io::Result<String> {
     if !std::fs::metadata(path)?.is_file() {
         return Err(io::Error::other("is not a file"));
@@ -94,7 +95,7 @@ fn text(path: &Path, most: u64) -> io::Result<String> {
     Ok(text)
 }
 
-/// Opens a file without blocking. Another process may replace the file by a pipe after its kind was checked.
+/// Opens a file without blocking, because another process may replace the file by a pipe after its kind was checked.
 fn open(path: &Path) -> io::Result<File> {
     let mut options = File::options();
     options.read(true);

@@ -61,7 +61,8 @@ pub struct Webhook {
     /// The file with the secret that signs notices, relative to the root of the project. Either this key or
     /// `secret_env` is required, because a receiver cannot verify the sender of an unsigned notice.
     pub secret_file: Option<PathBuf>,
-    /// The name of the environment variable with the secret that signs notices, instead of `secret_file`.
+    /// The name of the environment variable with the secret that signs notices. Either this key or `secret_file` is
+    /// required.
     pub secret_env: Option<String>,
     /// The `host:port` pairs to which the webhook may send notices.
     pub allow: Vec<String>,

@@ -171,7 +171,7 @@ pub struct ScriptSource {
     pub root: PathBuf,
 }
 
-/// The most agents in the settings; more are an error.
+/// The most agents in the settings. More agents are an error.
 const AGENTS_MAX: usize = 500;
 
 impl TeamSettings {

@@ -4,7 +4,8 @@
 /// The class of a setting, which says whether a person must accept a new value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyClass {
-    /// The setting runs a program, or decides which values take effect: every new value waits for a person.
+    /// Every new value of the setting waits for a person: the setting runs a program, or decides something important,
+    /// such as which store is used or which outputs count.
     Asks,
     /// The setting can become stricter or wider: a stricter value takes effect at once, a wider one waits for a person.
     Narrows,

@@ -277,7 +277,7 @@ impl AcceptedItems {
         let text = format!("gates: programs that cannot be looked into: {word}");
         let (key, subject, order) = ("gates.opaque", String::new(), ItemOrder::Demand(strength));
         // The setting `gates.opaque` decides about programs that cannot be analyzed. When the file does not set it, the
-        // default decision applies, and that decision already has its own line.
+        // decision of `gates.default` applies, and the list already shows that decision in a line of its own.
         let is_default = settings.gates.opaque() == settings.gates.otherwise();
         self.0.push(TrustItem { key, subject, value: json!(word), text, is_default, order });
         for (matter, decision) in settings.gates.strictest() {

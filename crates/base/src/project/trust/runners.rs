@@ -1,9 +1,9 @@
-//! Programs that run the content of a repository file although the command does not name the file: `make test`, `npm
-//! test`, `just check`.
+//! Programs that run the content of a repository file although the command does not name the file: `make test`,
+//! `npm test`, `just check`.
 //!
-//! The table has a row per program: the files that the program reads by convention, and its options for another folder
-//! or file. In a manifest such as `package.json` only the part that runs something counts, because its other parts
-//! (dependencies) change often and for good reasons.
+//! The table `RUNNERS` has a row per program: the files that the program reads by convention, and its options for
+//! another folder or file. In a manifest such as `package.json` only the part that lists commands counts, because the
+//! other parts (dependencies) change often and for good reasons.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

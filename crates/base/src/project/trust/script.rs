@@ -100,7 +100,8 @@ impl ScriptMarks {
     }
 }
 
-/// The two folders that matter for a command: the one with the settings, and the one in which the command runs.
+/// The two folders that matter for a command: the main worktree with the settings, and the folder in which the command
+/// runs.
 #[derive(Debug, Clone, Copy)]
 pub struct ScriptFolders<'a> {
     /// The main worktree, which has the settings.
@@ -271,8 +272,8 @@ fn first_bytes(path: &Path, bytes_max: u64) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Tells whether two equal marks (hashes or words such as `missing`) mean equal contents. The mark `too large` does
-/// not: two large files may differ, so this mark never counts as accepted.
+/// Tells whether two equal marks (hashes or words such as `missing`) mean equal contents. Two files with the mark
+/// `too large` may differ, so this mark never counts as accepted.
 fn is_content(mark: &str) -> bool {
     is_hash(mark) || mark == MISSING
 }

@@ -8,7 +8,8 @@ use super::*;
 
 const CASES: &str = include_str!("../../../../tests/detect/copy/patterns.txt");
 
-/// One case: patterns, and files, each with the sign of its expected result.
+/// One test case: patterns, and files, each with its expected result: `+` copied, `-` not matched, `!` matched but
+/// never copied.
 #[derive(Debug, Default)]
 struct CopyCase {
     name: String,
@@ -36,7 +37,7 @@ fn cases() -> Vec<CopyCase> {
     found
 }
 
-/// A repository in which the real git is asked.
+/// A repository in which the tests ask the real git which paths it ignores.
 struct AskedGit(tempfile::TempDir);
 
 impl AskedGit {

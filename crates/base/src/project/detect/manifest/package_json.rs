@@ -1,27 +1,27 @@
-//! Reads the manager, the test script and the workspace from `package.json` and the files next to it.
+//! Reads the package manager, the test script and the workspace from `package.json` and the files next to it.
 
 use serde_json::Value;
 
 use crate::project::detect::files::{RepositoryFiles, join};
 use crate::project::detect::recipe::script;
 
-/// The managers that a package.json may name.
+/// The package managers that a package.json may name.
 const MANAGERS: &[&str] = &["npm", "pnpm", "yarn", "bun"];
 
-/// The lines at the beginning of `yarn.lock` in which its version shows.
+/// The number of lines at the beginning of `yarn.lock` that are searched for the version of its format.
 const LOCK_LINES: usize = 20;
 
 /// A `package.json` with the facts that the files next to it add.
 #[derive(Debug)]
 pub(crate) struct PackageManifest {
-    /// The content, or `None` when it is missing or no JSON object.
+    /// The content of `package.json`, or `None` when the file is missing or is no JSON object.
     content: Option<Value>,
     has_pnpm_workspace: bool,
     has_yarnrc_yml: bool,
     yarn_lock: Option<String>,
 }
 
-/// The test script of a package.
+/// The state of the test script in a `package.json`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TestScript {
     Runs,
@@ -42,14 +42,16 @@ impl PackageManifest {
         }
     }
 
-    /// Returns the manager that the package names, in `packageManager` or `devEngines`, or by a workspace of pnpm.
+    /// Returns the package manager that `package.json` names in `packageManager` or `devEngines`. When it names none, a
+    /// file `pnpm-workspace.yaml` means pnpm.
     pub(crate) fn manager(&self) -> Option<&'static str> {
         let named = self.named_manager().map(|(name, _)| name);
         let known = MANAGERS.iter().find(|manager| named == Some(**manager)).copied();
         known.or_else(|| self.has_pnpm_workspace.then_some("pnpm"))
     }
 
-    /// Returns the name and the version of the named manager: `pnpm@9.1.0+sha512.…`.
+    /// Returns the name and the version of the package manager that `package.json` names, such as
+    /// `pnpm@9.1.0+sha512.…`.
     fn named_manager(&self) -> Option<(&str, &str)> {
         let content = self.content.as_ref()?;
         if let Some(named) = content.get("packageManager").and_then(Value::as_str) {
@@ -61,8 +63,9 @@ impl PackageManifest {
         Some((engine.get("name")?.as_str()?, version))
     }
 
-    /// Tells whether the lock file belongs to yarn 2 or later. The lock file says it in its first lines. A lock file
-    /// that does not say it is judged by the version that the package names, and then by the settings file.
+    /// Tells whether the lock file belongs to yarn 2 or later. The first lines of the lock file normally say it. If
+    /// they do not, the version of yarn that `package.json` names decides. Without such a version, the file
+    /// `.yarnrc.yml` decides: only yarn 2 or later has it.
     pub(crate) fn is_yarn_berry(&self) -> bool {
         let lock = self.yarn_lock.as_deref().unwrap_or_default();
         for line in lock.lines().take(LOCK_LINES) {

@@ -16,7 +16,7 @@ pub(crate) struct PythonFolder {
     /// The content of pyproject.toml. Empty when it is missing or no TOML.
     manifest: Table,
     has_setup_py: bool,
-    /// The requirement files that are installed, relative to the folder.
+    /// The requirement files that the setup installs with pip, relative to the folder.
     requirements: Vec<String>,
     /// The requirement files, and the files that they include, relative to the repository.
     requirement_inputs: Vec<String>,
@@ -28,11 +28,11 @@ pub(crate) struct PythonFolder {
 /// The place where a project declares pytest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PytestPlace {
-    /// The usual setup installs pytest.
+    /// The setup installs pytest without a further option.
     Installed,
     /// An extra of this name (a list of optional dependencies) contains pytest.
     Extra(String),
-    /// A dependency group of this name contains pytest. The usual setup does not install the group.
+    /// A dependency group of this name contains pytest. The setup does not install the group by default.
     Group(String),
     Undeclared,
 }
@@ -72,12 +72,13 @@ impl PythonFolder {
         is_package || self.has_setup_py || self.configures_pytest || self.tests.found
     }
 
-    /// Tells whether the tests need pytest, by a configuration or by their code.
+    /// Tells whether the tests need pytest: the project has a configuration of pytest, or the code of the tests needs
+    /// it.
     pub(crate) fn needs_pytest(&self) -> bool {
         self.configures_pytest || self.tests.need_pytest
     }
 
-    /// Returns the place where the project declares pytest, for a manager.
+    /// Returns the place where the project declares pytest for this package manager (`pip`, `poetry` or `uv`).
     pub(crate) fn pytest(&self, manager: &str) -> PytestPlace {
         if manager == "pip" {
             if self.requires_pytest {
@@ -99,7 +100,7 @@ impl PythonFolder {
         let extras = extras.and_then(Value::as_table).into_iter().flatten();
         let extra = first_with_pytest(extras.map(|(name, listed)| (name, strings(listed))));
         let by_default = |name: &str| match manager {
-            // poetry installs every group that is not optional, and pip none.
+            // poetry installs every group that is not optional. pip installs no group.
             "poetry" => true,
             "uv" => self.is_default_group_of_uv(name),
             _ => false,
@@ -135,7 +136,7 @@ impl PythonFolder {
         words
     }
 
-    /// Returns the files that `installs` comes from, relative to the repository.
+    /// Returns the files that decide the result of `installs`, relative to the repository.
     pub(crate) fn inputs(&self) -> Vec<String> {
         let mut files = self.requirement_inputs.clone();
         let declares = self.installs_package() || matches!(self.pytest("pip"), PytestPlace::Group(_));
@@ -145,8 +146,9 @@ impl PythonFolder {
         files
     }
 
-    /// Tells whether pip installs the project itself. With a requirements.txt this happens only when the project
-    /// says how it is built, because without that setuptools has to guess and fails in folders with several packages.
+    /// Tells whether pip installs the project itself. In a project with requirement files, pip does so only when the
+    /// project says how it is built (`build-system` or `setup.py`). Otherwise setuptools would have to guess, and would
+    /// fail in a folder with several packages.
     fn installs_package(&self) -> bool {
         let is_built = self.manifest.contains_key("build-system") || self.has_setup_py;
         is_built || (self.requirements.is_empty() && self.manifest.contains_key("project"))
@@ -164,14 +166,15 @@ impl PythonFolder {
             _ => &[&["project", "dependencies"]],
         };
         let mut found = paths.iter().filter_map(|path| find(&self.manifest, path));
-        // poetry lists dependencies as a table. An optional one is installed only by an extra.
+        // poetry lists dependencies as a table. An optional dependency is installed only by an extra (a list of
+        // optional dependencies).
         found.any(|listed| match listed.as_table() {
             Some(table) => table.iter().any(|(name, wanted)| is_pytest(name) && !is_optional(wanted)),
             None => strings(listed).iter().any(|name| is_pytest(name)),
         })
     }
 
-    /// Returns the place of pytest in poetry's own groups.
+    /// Returns the place of pytest in poetry's own dependency groups (`tool.poetry.group`).
     fn poetry_group(&self) -> Option<PytestPlace> {
         let groups = find(&self.manifest, &["tool", "poetry", "group"])?.as_table()?;
         let has_pytest = |group: &Value| {
@@ -186,7 +189,7 @@ impl PythonFolder {
         if manager == "poetry" { find(&self.manifest, &["tool", "poetry", "extras"]) } else { None }
     }
 
-    /// Tells whether `uv sync` installs a group without being asked.
+    /// Tells whether `uv sync` installs a dependency group without an option that names the group.
     fn is_default_group_of_uv(&self, name: &str) -> bool {
         match find(&self.manifest, &["tool", "uv", "default-groups"]) {
             None => name == "dev",
@@ -195,7 +198,8 @@ impl PythonFolder {
         }
     }
 
-    /// Returns the dependency group that has pytest. The group `dev` comes first, because uv installs it by default.
+    /// Returns the dependency group that has pytest. The group `dev` is checked first, because uv installs it by
+    /// default.
     fn group(&self) -> Option<String> {
         let groups = find(&self.manifest, &["dependency-groups"])?.as_table()?;
         let mut names: Vec<&String> = groups.keys().collect();
@@ -222,7 +226,7 @@ impl PythonFolder {
     }
 }
 
-/// Returns the first name whose requirements have pytest.
+/// Returns the first name in the list whose requirements include pytest.
 fn first_with_pytest<'n>(mut listed: impl Iterator<Item = (&'n String, Vec<String>)>) -> Option<String> {
     let found = listed.find(|(_, requirements)| requirements.iter().any(|name| is_pytest(name)));
     found.map(|(name, _)| name.clone())

@@ -1,5 +1,5 @@
-//! Finds the root of the workspace that a folder belongs to: of npm, yarn and bun by `workspaces` in `package.json`,
-//! of pnpm by `pnpm-workspace.yaml`, of uv by its section in `pyproject.toml`.
+//! Finds the root of the workspace that a folder belongs to. npm, yarn and bun declare a workspace by `workspaces` in
+//! `package.json`, pnpm by the file `pnpm-workspace.yaml`, and uv by its section in `pyproject.toml`.
 
 use wire::glob::braces::{self, LoneBrace};
 
@@ -9,8 +9,8 @@ use crate::project::detect::pattern::{PathPattern, parts};
 
 use super::package_json::PackageManifest;
 
-/// Returns the nearest folder above whose workspace has this folder as a member. Returns `None` for a folder that is
-/// no member, and for languages whose workspaces need no setup.
+/// Returns the root of the workspace that has `folder` as a member: the nearest such root above `folder`. Returns
+/// `None` for a folder that is no member, and for languages whose workspaces need no setup.
 pub(crate) fn root_of(files: &RepositoryFiles, folder: &str, language: ProjectLanguage) -> Option<String> {
     let (manifest, members): (_, fn(&RepositoryFiles, &str) -> WorkspaceMembers) = match language {
         ProjectLanguage::JavaScript => ("package.json", javascript_members),
@@ -25,7 +25,7 @@ pub(crate) fn root_of(files: &RepositoryFiles, folder: &str, language: ProjectLa
     root.map(str::to_owned)
 }
 
-/// The folders of a workspace, as patterns of paths below its root.
+/// The member folders of a workspace, as patterns of paths below its root.
 #[derive(Debug, Default)]
 struct WorkspaceMembers {
     included: Vec<String>,
@@ -33,7 +33,8 @@ struct WorkspaceMembers {
 }
 
 impl WorkspaceMembers {
-    /// Sorts patterns. A pattern with `!` excludes.
+    /// Divides the patterns into those that include folders and those that exclude folders. A pattern that starts with
+    /// `!` excludes folders.
     fn of(patterns: Vec<String>) -> Self {
         let (excluded, included): (Vec<_>, Vec<_>) = patterns.into_iter().partition(|one| one.starts_with('!'));
         let excluded = excluded.iter().map(|one| one.trim_start_matches('!').to_owned()).collect();

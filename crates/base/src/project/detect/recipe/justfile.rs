@@ -13,10 +13,10 @@ pub(crate) enum JustRecipe {
     NeedsArguments,
 }
 
-/// The most aliases that are followed. just refuses an alias of an alias, so one is enough.
+/// The most aliases that are followed. `just` refuses an alias of an alias, so following one alias is enough.
 const ALIASES_MAX: usize = 1;
 
-/// Finds a recipe, or an alias of one, in the text of a justfile.
+/// Finds a recipe, or an alias of a recipe, in the text of a justfile.
 pub(crate) fn recipe(text: &str, name: &str) -> JustRecipe {
     find(text, name, ALIASES_MAX)
 }
@@ -61,8 +61,8 @@ fn judge<'t>(parameters: &str, dependencies: &str, mut body: impl Iterator<Item 
     if idle { JustRecipe::DoesNothing } else { JustRecipe::Runs }
 }
 
-/// Returns the parameters and the dependencies of a recipe, when the line is the header of the recipe with this name:
-/// `@test filter="": build`.
+/// Returns the parameters and the dependencies of a recipe, when the line is the header of the recipe with this name.
+/// In `@test filter="": build`, the parameter is `filter=""` and the dependency is `build`.
 fn header<'t>(line: &'t str, name: &str) -> Option<(&'t str, &'t str)> {
     let line = line.strip_prefix('@').unwrap_or(line);
     let rest = line.strip_prefix(name)?;
@@ -71,16 +71,17 @@ fn header<'t>(line: &'t str, name: &str) -> Option<(&'t str, &'t str)> {
     }
     let colon = plain_letters(rest).find(|(_, letter)| *letter == ':')?.0;
     let (parameters, behind) = (&rest[..colon], &rest[colon + 1..]);
-    // `test := "x"` is a variable.
+    // `test := "x"` assigns a variable and is no recipe.
     (!behind.starts_with('=')).then_some((parameters, behind))
 }
 
-/// Tells whether a parameter has no default. A parameter with `*` may be left out, and one with `+` may not.
+/// Tells whether a recipe has a parameter that needs an argument. A parameter with a default or with `*` needs none; a
+/// parameter with `+` needs at least one.
 fn needs_arguments(parameters: &str) -> bool {
     let mut names: Vec<String> = vec![String::new()];
     let mut last = 0;
     for (at, letter) in plain_letters(parameters) {
-        // A text or an expression was skipped: it belongs to the parameter before it.
+        // `plain_letters` skipped a quoted text or an expression. It belongs to the parameter before it.
         if at > last + 1
             && let Some(name) = names.last_mut()
         {
@@ -92,13 +93,13 @@ fn needs_arguments(parameters: &str) -> bool {
             Some(_) | None => names.push(String::new()),
         }
     }
-    // Spaces may stand around the sign of a default: `filter = "x"`.
+    // Spaces may stand around the `=` of a default value: `filter = "x"`.
     let joined = names.iter().filter(|name| !name.is_empty()).map(String::as_str).collect::<Vec<_>>().join(" ");
     let joined = joined.replace(" =", "=").replace("= ", "=");
     joined.split(' ').filter(|name| !name.is_empty()).any(|name| !name.starts_with('*') && !name.contains('='))
 }
 
-/// Returns the letters outside of quotes, backticks and parentheses.
+/// Returns the characters outside of quotes, backticks and parentheses, with their positions.
 fn plain_letters(text: &str) -> impl Iterator<Item = (usize, char)> {
     let (mut quote, mut depth) = (None, 0_u32);
     text.char_indices().filter(move |(_, letter)| {
@@ -119,7 +120,8 @@ fn plain_letters(text: &str) -> impl Iterator<Item = (usize, char)> {
     })
 }
 
-/// Tells whether a recipe with these attributes exists on Unix: `[windows]` alone hides it.
+/// Tells whether a recipe with these attributes exists on Unix. The attribute `[windows]` hides the recipe, unless
+/// there is also an attribute for a Unix system, such as `[linux]`.
 fn is_for_unix(attributes: &str) -> bool {
     let mut names = attributes.split(['[', ']', ',', ' ']).filter(|name| !name.is_empty());
     let is_unix = |name: &str| ["unix", "linux", "macos", "openbsd", "freebsd", "netbsd"].contains(&name);
@@ -143,7 +145,8 @@ fn lines_outside_of_texts(text: &str) -> Vec<&str> {
     found
 }
 
-/// Returns the next triple quote: the closing one of an open text, or the first that opens one.
+/// Returns the position and the kind of the next triple quote. `open` is the kind of quote that began the current text;
+/// then only this kind counts, because only it ends the text.
 fn next_quote(text: &str, open: Option<&'static str>) -> Option<(usize, &'static str)> {
     let signs = ["'''", "\"\"\""].into_iter().filter(|sign| open.is_none_or(|open| open == *sign));
     signs.filter_map(|sign| Some((text.find(sign)?, sign))).min()

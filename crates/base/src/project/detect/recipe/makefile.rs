@@ -2,7 +2,7 @@
 
 use super::script;
 
-/// Lines that may stand between the lines of a recipe.
+/// The first words of the lines with conditions in a makefile. Such a line may stand between the lines of a recipe.
 const CONDITIONALS: &[&str] = &["ifeq", "ifneq", "ifdef", "ifndef", "else", "endif"];
 
 /// The answer to the question whether `make TARGET` tests something.
@@ -17,21 +17,21 @@ pub(crate) enum MakeTarget {
     IsUpToDate,
 }
 
-/// One or more rules for the target.
+/// The facts about all rules of a makefile for one target.
 #[derive(Debug, Default)]
 struct TargetRules {
     found: bool,
     has_prerequisites: bool,
-    /// True for rules with `::`. They run always when they have no prerequisites.
+    /// True for rules with `::`. Such rules always run when they have no prerequisites.
     is_double: bool,
-    /// The lines of the recipe, without the signs in front.
+    /// The lines of the recipe, without the characters `@`, `-` and `+` at their beginning.
     recipe: Vec<String>,
     is_phony: bool,
 }
 
-/// A line outside of recipes.
+/// A line of a makefile that does not belong to a recipe.
 enum MakeLine<'t> {
-    /// `targets: prerequisites ; recipe`.
+    /// A rule, written as `targets: prerequisites ; recipe`.
     Rule {
         targets: Vec<&'t str>,
         is_double: bool,
@@ -54,7 +54,7 @@ pub(crate) fn target(text: &str, name: &str, entry_exists: bool) -> MakeTarget {
     if entry_exists && !runs_always { MakeTarget::IsUpToDate } else { MakeTarget::Runs }
 }
 
-/// Gathers the rules for a target.
+/// Collects the facts about all rules for a target.
 fn rules(text: &str, name: &str) -> TargetRules {
     let mut found = TargetRules::default();
     let (mut is_current, mut is_definition, mut prefix) = (false, false, '\t');
@@ -67,7 +67,8 @@ fn rules(text: &str, name: &str) -> TargetRules {
         }
         let line = without_comment(&line);
         let first = line.split_whitespace().next().unwrap_or_default();
-        // A definition is the text of a variable, which may look like a rule.
+        // The lines from `define` to `endef` are the text of a variable. They are skipped, because they may look like
+        // rules.
         if is_definition || first == "define" {
             is_definition = first != "endef";
             continue;
@@ -94,13 +95,13 @@ fn rules(text: &str, name: &str) -> TargetRules {
     found
 }
 
-/// Reads a line outside of recipes: a rule, or an assignment, a directive or anything else.
+/// Reads a line that does not belong to a recipe: a rule, an assignment, a directive or anything else.
 fn read(line: &str) -> MakeLine<'_> {
     let Some(colon) = plain_position(line, ':') else { return MakeLine::Other };
     let (before, after) = (&line[..colon], &line[colon + 1..]);
     let is_double = after.starts_with(':');
     let after = after.trim_start_matches(':');
-    // An assignment has its sign before the colon (`a = b:c`) or together with it (`a := b`, `a ::= b`).
+    // An assignment has its `=` before the colon (`a = b:c`) or directly after the colons (`a := b`, `a ::= b`).
     if before.contains('=') || after.starts_with('=') {
         return MakeLine::Other;
     }
@@ -117,7 +118,7 @@ fn read(line: &str) -> MakeLine<'_> {
     MakeLine::Rule { targets, is_double, prerequisites, recipe }
 }
 
-/// Returns the first position of a sign that is not inside of `$(…)` or `${…}`.
+/// Returns the first position of the character `sign` that is not inside of `$(…)` or `${…}`.
 fn plain_position(text: &str, sign: char) -> Option<usize> {
     let (mut depth, mut last) = (0_u32, ' ');
     for (at, letter) in text.char_indices() {
@@ -138,7 +139,7 @@ fn without_comment(line: &str) -> &str {
     comment.map_or(line, |at| &line[..at])
 }
 
-/// Returns the lines of a makefile. A line that ends with a backslash is joined with the next.
+/// Returns the lines of a makefile. A line that ends with a backslash is joined with the next line.
 fn joined_lines(text: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut continues = false;

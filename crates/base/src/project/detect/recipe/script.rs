@@ -3,10 +3,10 @@
 /// Programs that print or end the shell, and do nothing else.
 const IDLE: &[&str] = &["echo", "printf", "exit", "true", "false", ":"];
 
-/// Tells whether a command does nothing but print and exit, as npm's placeholder does: `echo "Error: no test
-/// specified" && exit 1`. An empty command is such a command, too.
+/// Tells whether a command does nothing but print and exit, as npm's placeholder does:
+/// `echo "Error: no test specified" && exit 1`. The result is also true for an empty command.
 pub(crate) fn only_prints(command: &str) -> bool {
-    // A substitution runs a command inside of the text that is printed.
+    // A command substitution (`$(…)` or backticks) runs another command, so such a command may do more than print.
     if command.contains("$(") || command.contains('`') {
         return false;
     }
@@ -14,8 +14,8 @@ pub(crate) fn only_prints(command: &str) -> bool {
     parts(command).into_iter().filter_map(first_word).all(|word| is_idle(&word))
 }
 
-/// Tells whether the first word of a command begins something that tests nothing. A comment is such a word; the line
-/// that names the interpreter of a script is not.
+/// Tells whether a command that starts with this word tests nothing: the word is a program that only prints or exits,
+/// or it starts a comment. A word that starts with `#!` is no comment, because it names the interpreter of a script.
 fn is_idle(word: &str) -> bool {
     IDLE.contains(&word) || (word.starts_with('#') && !word.starts_with("#!"))
 }

@@ -16,7 +16,7 @@ const FURTHER: &[&str] = &[
     "requirements/tests.txt",
 ];
 
-/// The most requirement files that are read, including included files.
+/// The most requirement files that are read, including the files that other files include.
 const FILES_MAX: usize = 32;
 
 /// The requirements of several files and of the files that they include.
@@ -28,7 +28,7 @@ pub(crate) struct GatheredRequirements {
     pub(crate) names: Vec<String>,
 }
 
-/// Returns the requirement files that are installed, relative to the folder.
+/// Returns the names of the requirement files in the folder that the setup installs with pip.
 pub(crate) fn installed(files: &RepositoryFiles, folder: &str) -> Vec<String> {
     let names = std::iter::once("requirements.txt").chain(FURTHER.iter().copied());
     names.filter(|name| files.has(&join(folder, name))).map(str::to_owned).collect()
@@ -66,7 +66,7 @@ pub(crate) fn name(requirement: &str) -> String {
     requirement[..end.unwrap_or(requirement.len())].to_ascii_lowercase().replace(['_', '.'], "-")
 }
 
-/// Returns the file that a line includes.
+/// Returns the file that a line of a requirement file includes, or `None` for any other line.
 fn included(line: &str) -> Option<&str> {
     let options = ["--requirement", "--constraint", "-r", "-c"];
     let rest = options.into_iter().find_map(|option| line.strip_prefix(option))?;

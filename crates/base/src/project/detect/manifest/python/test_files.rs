@@ -1,28 +1,29 @@
-//! Looks at the test files of a Python project: whether they need pytest, and from where unittest would find them.
+//! Examines the test files of a Python project: whether they need pytest, and in which folder unittest must start to
+//! find them.
 
 use crate::project::detect::files::{RepositoryFiles, join, parent};
 
 /// The folders in which tests usually are.
 const FOLDERS: &[&str] = &["tests", "test"];
 
-/// The most test files that are read. The kind of the tests shows in the first ones.
+/// The most test files that are read. The first files already show whether the tests need pytest.
 const FILES_MAX: usize = 100;
 
-/// The deepest folder below `tests` that is searched.
+/// The number of folder levels, counted from the folder `tests`, that are searched for test files.
 const DEPTH_MAX: usize = 4;
 
 /// The facts about the tests of a Python project.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct PythonTests {
     pub(crate) found: bool,
-    /// True when a test imports pytest, is a plain function, or is in a project with a `conftest.py`. unittest would not run
-    /// such tests.
+    /// True when a test imports pytest, is a plain function, or is in a project with a `conftest.py`. unittest would
+    /// not run such tests.
     pub(crate) need_pytest: bool,
-    /// The place from which unittest finds tests, or `None` when it would find none.
+    /// The folder in which unittest must start to find tests, or `None` when it would find none.
     pub(crate) unittest: Option<UnittestStart>,
 }
 
-/// The place from which unittest searches for tests.
+/// The folder in which unittest must start to find the tests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum UnittestStart {
     /// The folder of the project: the tests are in it, or in packages below it.
@@ -46,7 +47,8 @@ impl PythonTests {
             // unittest looks only at files with names like `test_login.py`.
             if name.starts_with("test") && uses_unittest(&text) {
                 let start = unittest_start(files, folder, &path);
-                // The folder of the project is preferred, because imports of the tests are written for it.
+                // The folder of the project is the preferred start, because the imports in the tests are written for
+                // it.
                 if found.unittest.is_none() || start == Some(UnittestStart::Root) {
                     found.unittest = start;
                 }
@@ -93,7 +95,8 @@ fn uses_unittest(text: &str) -> bool {
     text.lines().any(|line| imports(line.trim_start())) && text.contains("TestCase")
 }
 
-/// Returns the place from which unittest finds a test file. unittest enters only folders that are packages.
+/// Returns the folder in which unittest must start to find a test file. unittest enters only folders that are packages
+/// (folders with an `__init__.py`).
 fn unittest_start(files: &RepositoryFiles, folder: &str, path: &str) -> Option<UnittestStart> {
     let is_package = |at: &str| files.has(&join(folder, &join(at, "__init__.py")));
     let mut at = parent(path).unwrap_or_default();
