@@ -1,7 +1,7 @@
 //! An agent: one registration of one program, with its role and its signs of life.
 //!
-//! The store has no field for "busy": the leases of tasks show which tasks an agent holds. It has no field for "online"
-//! either: the time of the agent's last sign of life shows that.
+//! The store has no field for "busy": the leases of tasks show which tasks an agent holds. The store has no field for
+//! "online" either: the time of the agent's last sign of life shows whether the agent is online.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,8 @@ use crate::time::Timestamp;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Agent {
     pub id: AgentId,
-    /// The short name of the agent, for example `reviewer-2`. It is unique and names the agent's mailbox and its log.
+    /// The short name of the agent, for example `reviewer-2`. It is unique. The agent's mailbox and the agent's log
+    /// have the same name.
     pub slug: String,
     pub name: String,
     pub runtime: String,
@@ -32,22 +33,23 @@ pub struct Agent {
     /// The time of the agent's last registration.
     #[serde(default)]
     pub registered: Timestamp,
-    /// The agent's place in its client (for example Claude Code): the conversation, the sub-agent and the call, by the
-    /// client's own names.
+    /// The identity of the agent inside its client (for example Claude Code): the names that the client itself uses for
+    /// the conversation, the sub-agent and the call.
     #[serde(default)]
     pub origin: Origin,
     /// The time of the last sign of life that was stored. A sign of life is not stored when another one was stored
     /// shortly before.
     pub seen: Timestamp,
     /// The time at which the agent unregistered, or `None` while it is registered. A later registration of its program
-    /// creates another agent, unless it uses this agent's own token. With that token, this agent is registered again.
+    /// with this agent's own token registers this agent again. A later registration without the token creates another
+    /// agent.
     pub left: Option<Timestamp>,
     pub created: Timestamp,
     pub updated: Timestamp,
 }
 
-/// The place of an agent in its client (for example Claude Code), by the client's own names. The client's hooks get
-/// these names, too, so Handover knows which agent a hook's report is about.
+/// The identity of an agent inside its client (for example Claude Code), by the names that the client itself uses. The
+/// client's hooks report the same names, so Handover knows which agent a hook's report is about.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
     /// The client's name for its session, which is the conversation that the agent belongs to. `None` when the client
@@ -84,9 +86,9 @@ impl Agent {
         match self.session {
             _ if self.left.is_some() => true,
             Some(home) if alive.contains(&home) => false,
-            // `None` means that the agent's connection has ended, so the agent is offline. The exception is an agent of
-            // version 0.1.0, which has no stored principal (user or token). For it, the time of the last sign of life
-            // decides.
+            // `None` means that the agent's connection has ended, so the agent is offline. The exception is an agent
+            // that Handover 0.1.0 stored, because that version stored no principal (user or token). For such an agent,
+            // the time of the last sign of life decides.
             None if self.principal.is_some() => true,
             None | Some(_) => self.seen + limits::OFFLINE_MS <= now,
         }
@@ -102,8 +104,8 @@ impl Agent {
 
     /// Returns whether `alive` (the live connections) contains the connection that registered the agent last. Then the
     /// agent counts as alive, even when the lease of its task has expired by the clock. The process that serves the
-    /// connection decides how long the agent may be silent, because it can leave out the time in which the machine
-    /// slept.
+    /// connection decides how long the agent may be silent, because that process does not count the time in which the
+    /// machine slept.
     pub fn is_kept_alive(&self, alive: &[SessionId]) -> bool {
         self.left.is_none() && self.session.is_some_and(|session| alive.contains(&session))
     }
@@ -114,7 +116,8 @@ impl Agent {
     }
 }
 
-/// Turns an agent's name into a slug: letters and digits in lower case, and a dash in place of everything else.
+/// Turns an agent's name into a slug: ASCII letters (in lower case), digits and underscores are kept, and a dash
+/// replaces all other characters.
 pub fn slug_of(name: &str) -> String {
     let mut slug = String::new();
     for character in name.chars().flat_map(char::to_lowercase) {

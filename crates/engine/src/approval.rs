@@ -1,5 +1,6 @@
-//! An approval: a person's permission for one exact act. The request for it cannot change after it is made. A person
-//! approves the request for one use, or rejects it.
+//! An approval: a person's permission for one exact act. An agent, or Handover itself, makes a request for the
+//! approval. The request cannot change after it was made. A person approves the request for one use, or rejects the
+//! request.
 //!
 //! ```text
 //! pending ──> approved ──> consumed
@@ -20,10 +21,11 @@ use crate::time::Timestamp;
 pub struct Approval {
     pub id: ApprovalId,
     pub source: Source,
-    /// The actor that asked: an agent, or `Actor::Engine` when Handover itself asks a person before a gated task
-    /// begins.
+    /// The actor that asked: an agent, or `Actor::Engine` when Handover itself asks a person whether an agent may claim
+    /// a gated task.
     pub asker: Actor,
-    /// The claim of a task that waits for the person's decision. `None` when the request did not come from a task.
+    /// The task that waits for the person's decision, and the number of its claim. `None` when no task waits for the
+    /// decision.
     pub waiting: Option<WaitingTask>,
     pub request: ApprovalRequest,
     /// The SHA-256 hash of the canonical form of the whole request, in hexadecimal. When an agent uses the approval,
@@ -58,8 +60,9 @@ pub struct ApprovalRequest {
 }
 
 names! {
-    /// The part of Handover that asked a person for the approval: an agent's handoff (its closing report), a rule of a
-    /// hook, a gated task or an `exec.gate` message, or the Agent Client Protocol.
+    /// The origin of a request for an approval. `Handoff`: an agent's closing report. `Gate`: a rule of a client's
+    /// hook. `ExecGate`: a gated task, or a message of the kind `exec.gate`. `Acp`: a permission request over the Agent
+    /// Client Protocol.
     Source { Handoff = "handoff", Gate = "gate", ExecGate = "exec_gate", Acp = "acp" }
 }
 
@@ -76,8 +79,8 @@ pub enum ApprovalState {
     Pending {
         until: Timestamp,
     },
-    /// A person approved the request. `until` is the time at which the approval expires. It is `None` while the asking
-    /// agent's program has not resumed, because the time to use the approval begins when the program resumes.
+    /// A person approved the request. `until` is the time at which the approval expires. The time to use the approval
+    /// begins when the asking agent's program resumes. Until then, `until` is `None`.
     Approved {
         by: Actor,
         at: Timestamp,
@@ -100,8 +103,8 @@ pub enum ApprovalState {
         /// The actor that used the approval.
         by: Actor,
         at: Timestamp,
-        /// The actor that approved the request, and the time. `None` for approvals of version 0.1.0, which kept both
-        /// in the log only.
+        /// The actor that approved the request, and the time. `None` for approvals of version 0.1.0, which kept the
+        /// actor and the time only in the log.
         #[serde(default)]
         given: Option<(Actor, Timestamp)>,
     },
@@ -165,7 +168,8 @@ impl Approval {
         }
     }
 
-    /// Returns whether this approval is the permission for the next claim of a gated task. No agent holds the task yet.
+    /// Returns whether this approval is the permission for the next claim of a gated task (a task whose claims need a
+    /// person's approval). The engine asked for this approval, and not an agent.
     pub fn is_gate(&self) -> bool {
         self.source == Source::ExecGate && self.asker == Actor::Engine
     }

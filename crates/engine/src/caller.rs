@@ -7,7 +7,7 @@ use crate::id::{AgentId, SessionId};
 use crate::limits::Lifetimes;
 
 /// The caller of a command, with its connection and its idempotency key. The transport (MCP, HTTP or the command line)
-/// creates this value. It checks every part that it takes from the caller's message.
+/// creates this value. The transport checks every part of the value that it takes from the caller's message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
     /// The agent that the call names, or that the token belongs to. When it is `None`, the acting agent is chosen from
@@ -16,29 +16,31 @@ pub struct Caller {
     pub rights: Rights,
     /// The connection that the call came over. `None` when the call came over no connection.
     pub session: Option<SessionId>,
-    /// Says how to check that the caller may act as the agent that the call names, and how to choose an agent when the
-    /// call names none.
+    /// The way to check that the caller may act as the agent that the call names, and to choose an agent when the call
+    /// names no agent.
     pub standing: Standing,
     /// The principal of the caller, that is, the user, token or runner behind the connection. When the connection of an
     /// agent is gone, the principal that registered the agent may resume it.
     pub principal: Option<String>,
-    /// The name under which the caller may change a locked workflow, if the lock has the same owner. It is an agent's
-    /// id, or a text that the caller chose when it set the lock.
+    /// The owner of a lock, as the caller names it. The caller may change a locked workflow when the lock of the
+    /// workflow has this owner. The value is an agent's id, or a text that the caller chose when it set the lock.
     pub lock_owner: Option<String>,
     pub key: Option<Key>,
     /// The connections of this machine that count as alive: their processes run and gave a sign of life in the last two
     /// hours in which the machine was awake. The service that calls the engine fills in this list.
     pub alive: Vec<SessionId>,
-    /// The connections of this machine whose processes run, including the ones that were silent for longer than `alive`
-    /// allows. This list is used only to decide whether the connection that registered an agent last is alive.
+    /// The connections of this machine whose processes run. Unlike `alive`, this list includes processes that gave no
+    /// sign of life for a long time. The list is used only to decide whether the connection that registered an agent
+    /// last is alive.
     pub present: Vec<SessionId>,
     /// The live connections on this machine that belong to another client than the caller's. When a hook reports about
     /// a conversation, it must not change agents on these connections.
     pub foreign: Vec<SessionId>,
-    /// The place in the client from which the call comes: the conversation, the sub-agent, and the client's id of the
+    /// The part of the client from which the call comes: the conversation, the sub-agent, and the client's id of the
     /// call. Fields that the client did not report are empty.
     pub origin: Origin,
-    /// The times after which pending and given approvals expire, from the project's settings.
+    /// The time after which a pending request for an approval expires, and the time after which a given approval
+    /// expires. Both come from the project's settings.
     pub lifetimes: Lifetimes,
     /// The state of the task's files when the caller asked to complete the task, for example a commit id. A review of
     /// another state does not count. `None` when the transport (MCP, HTTP or the command line) gives no state.
@@ -46,7 +48,7 @@ pub struct Caller {
 }
 
 /// The way in which the engine decides whether a caller may act as an agent, and which agent acts when the call names
-/// none.
+/// no agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
     /// The transport itself knows that the caller is the named agent: the call comes from a program that a runner
@@ -61,13 +63,13 @@ pub enum Standing {
     Shared,
 }
 
-/// The rights of a caller on tasks that it does not hold.
+/// The rights of a caller. They decide which tasks of other holders the caller may change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rights {
     /// An agent. It may act only on tasks that it holds itself.
     Agent,
-    /// A runner, which is a process that starts agents' programs. It can hold tasks, as an agent can. It may also
-    /// complete a task whose output must be verified first, which an agent may not.
+    /// A runner, which is a process that starts agents' programs. It can hold tasks, as an agent can. A runner may
+    /// complete a task whose output must be verified first. An agent may not complete such a task.
     Runner,
     Coordinator,
     /// A person's script that runs outside of agents, without a terminal and without a person's token. It acts on tasks
@@ -122,8 +124,8 @@ impl Caller {
 }
 
 impl Rights {
-    /// Returns whether a caller with these rights may act on tasks that others hold. The log then names the caller, not
-    /// the holder.
+    /// Returns whether a caller with these rights may act on tasks that others hold. When such a caller acts on a task,
+    /// the log names the caller and not the holder of the task.
     pub fn may_override(self) -> bool {
         match self {
             Self::Coordinator | Self::Script | Self::Person | Self::Engine => true,

@@ -38,7 +38,8 @@ impl<'a> Case<'a> {
         Self { world, caller, rights, now, ids, events: Vec::new(), acted: Cell::new(None) }
     }
 
-    /// Returns whether the caller may act on tasks of others. The log then names the caller, not the holder.
+    /// Returns whether the caller may act on tasks of others. When such a caller acts on a task, the log names the
+    /// caller and not the holder of the task.
     pub(crate) fn may_override(&self) -> bool {
         self.rights.may_override()
     }
@@ -58,9 +59,9 @@ impl<'a> Case<'a> {
             Some(_) => return Ok(Some(Err(Refusal::IdempotencyConflict { key: key.key.clone() }))),
             None => {}
         }
-        // Two agents of one connection may choose the same idempotency key for different calls. So the answer of
-        // another agent is used only if the arguments are the same. A stored refusal is not used: the first call may
-        // have been refused because no agent had registered yet.
+        // Two agents of one connection may choose the same idempotency key for different calls. So the stored answer of
+        // another agent's call is used only if that call had the same arguments. A stored refusal is not used, because
+        // the earlier call may have been refused only because no agent had registered.
         for id in &call.others {
             let same = stored(id)?.filter(|stored| stored.fingerprint == key.fingerprint && stored.answer.is_ok());
             if let Some(first) = same {
@@ -114,14 +115,15 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Refuses a command whose acting agent is not allowed. This runs after the command's rule, because some rules do
-    /// not check the agent themselves. An agent is not allowed when it registered last on another connection, when it
-    /// has unregistered, or when it is unclear which of several agents acts.
+    /// Refuses a command whose acting agent is not allowed. This check runs after the command's rule, because some
+    /// rules do not check the agent themselves. An agent is not allowed when it registered last on another connection,
+    /// when it has unregistered, or when it is unclear which of several agents acts.
     pub(crate) fn check_identity(&self, command: &Command) -> Result<(), DecisionStop> {
         if matches!(command, Command::Register(_) | Command::CloseSession { .. }) {
             return Ok(());
         }
-        // A call that names an agent which does not exist is refused, even when the caller acts under its own name.
+        // A coordinator, a script or a person acts under its own name, even when its call names an agent. But the call
+        // is refused when the agent that it names does not exist.
         let own_name = match self.rights {
             Rights::Coordinator | Rights::Script | Rights::Person => self.caller.standing != Standing::Vouched,
             Rights::Agent | Rights::Runner | Rights::Engine => false,
@@ -147,7 +149,7 @@ impl<'a> Case<'a> {
             return Ok(());
         }
         // An agent that unregistered belongs to no connection, so no caller can prove that it is this agent. The caller
-        // may still get the stored answer to a repeated call, because that produces no events.
+        // may still get the stored answer to a repeated call, because returning a stored answer produces no events.
         if !self.events.is_empty() && self.world.agent(agent)?.left.is_some() {
             return Err(Refusal::state(format!("{agent} has unregistered; register again")).into());
         }
@@ -155,8 +157,9 @@ impl<'a> Case<'a> {
     }
 
     /// Refuses a call whose agent does not exist or registered last on another connection, and a call for which it is
-    /// unclear which of several agents acts. The caller gets this refusal instead of the one by the command's rule, for
-    /// example about the task's status, because it must first learn that it may not act as the agent.
+    /// unclear which of several agents acts. This check runs after the command's rule has refused the call, for example
+    /// because of the task's status. The refusal of this check then replaces the refusal of the rule, because the
+    /// caller must first learn that it may not act as the agent.
     pub(crate) fn check_voice_first(&self, command: &Command) -> Result<(), DecisionStop> {
         if matches!(command, Command::Register(_) | Command::CloseSession { .. }) {
             return Ok(());
@@ -179,8 +182,8 @@ impl<'a> Case<'a> {
         self.acted.set(Some(Actor::Agent(agent)));
     }
 
-    /// Refuses a call that names an agent which does not exist. Also refuses a caller with an agent's rights that may
-    /// not act as the agent. Callers with other rights act under their own name, even if they name an agent.
+    /// Refuses a call that names an agent which does not exist. Also refuses a caller that has only an agent's rights
+    /// and may not act as that agent. Callers with other rights act under their own name, even if they name an agent.
     pub(crate) fn names_an_agent(&self, task: Option<&Task>) -> Result<(), DecisionStop> {
         if let Some(agent) = self.caller.agent {
             self.world.agent(agent)?;
@@ -214,8 +217,8 @@ impl<'a> Case<'a> {
     pub(crate) fn actor(&self) -> Result<Actor, DecisionStop> {
         let actor = match self.rights {
             Rights::Agent => self.present(None).map(Actor::Agent)?,
-            // A runner that names an agent acts as that agent, so it may read that agent's mailbox. This is refused
-            // after the agent unregistered.
+            // A runner that names an agent acts as that agent, so it may read that agent's mailbox. The call is refused
+            // when that agent has unregistered.
             Rights::Runner if self.caller.agent.is_some() => self.present(None).map(Actor::Agent)?,
             Rights::Runner => Actor::Runner,
             Rights::Coordinator => Actor::Coordinator,
@@ -228,7 +231,7 @@ impl<'a> Case<'a> {
 
     /// Returns a task and its workflow. While the workflow's plan is not set, its tasks count as not found, even for a
     /// caller that guessed an id. No caller may change a task before then, because the command that sets the plan
-    /// counts all of them as open.
+    /// counts all tasks of the plan as open.
     pub(crate) fn task(&self, id: TaskId) -> Result<(&'a Task, &'a Workflow), DecisionStop> {
         let task = self.world.task(id)?;
         let workflow = self.world.workflow(task.workflow)?;
@@ -271,8 +274,8 @@ impl<'a> Case<'a> {
             found => found?,
         };
         let holder = self.live_holder(task)?;
-        // The agent that holds the task acts as itself, even when its caller is a coordinator. Its acts then count as
-        // signs of life.
+        // The agent that holds the task acts as itself, even when the call has a coordinator's rights. Its acts then
+        // count as signs of life.
         if holder == Some(agent) && attempt.is_none_or(|attempt| attempt == task.attempt) {
             return Ok(Actor::Agent(agent));
         }

@@ -23,7 +23,7 @@ fn filled(field: &str, text: &str, bytes_max: usize) -> Result<(), Refusal> {
     size(field, text, bytes_max)
 }
 
-/// Refuses a text with control characters: names and labels are shown on one line, in lists, logs and terminals.
+/// Refuses a text with control characters, because names and labels are shown on one line in lists, logs and terminals.
 fn one_line(field: &str, text: &str, bytes_max: usize) -> Result<(), Refusal> {
     filled(field, text, bytes_max)?;
     match text.chars().find(|letter| letter.is_control()) {

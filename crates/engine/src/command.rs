@@ -44,9 +44,9 @@ pub enum Command {
         metadata: Option<Json>,
     },
     Unregister,
-    /// Records a sign of life of an agent and renews its leases. It is sent for the agent: by the runner while the
-    /// agent's process runs, by the process that serves the agent's connection while the connection counts as alive,
-    /// and after a call of the agent that only reads.
+    /// Records a sign of life of an agent and renews its leases. The agent does not send this command itself. The
+    /// runner sends it while the agent's process runs. The process that serves the agent's connection sends it while
+    /// the connection counts as alive. Handover also sends it after a call by which the agent only reads.
     Renew,
     CloseSession {
         session: SessionId,
@@ -167,15 +167,15 @@ pub enum Command {
         attempt: Option<u32>,
         reason: Option<String>,
     },
-    /// A runner, which starts agents' programs, ends the claim of a task whose program ended without an answer. This
-    /// counts as one of the task's attempts.
+    /// A runner, which starts agents' programs, ends the claim of a task because the agent's program ended without an
+    /// answer. The claim counts as a used attempt.
     Crash {
         task: TaskId,
         attempt: u32,
         reason: String,
     },
-    /// Takes back a claim that expired while the holder's machine slept. It is refused when another agent holds the
-    /// task, or when the claim ended for another reason.
+    /// Takes back a claim that expired while the holder's machine slept. This command is refused when another agent
+    /// holds the task, or when the claim ended for another reason.
     Regain {
         task: TaskId,
         attempt: u32,
@@ -275,8 +275,8 @@ pub enum Command {
         approval: ApprovalId,
         fingerprint: String,
     },
-    /// A rule of a client's hook stopped a call. Uses up a person's approval of exactly this call, or asks a person for
-    /// one.
+    /// A rule of a client's hook stopped a call. This command uses up a person's approval of exactly this call, or asks
+    /// a person for such an approval.
     PassGate(Box<PassGate>),
     /// Ends the approvals that have expired by the clock. One command ends at most
     /// [`crate::limits::EXPIRED_APPROVALS_MAX`] of them.
@@ -380,8 +380,8 @@ pub enum Course {
     Resume,
 }
 
-/// The way in which a connection ended. When the program was killed, its claims end and count as used attempts, because
-/// it may have been in the middle of its work.
+/// The way in which a connection ended. When the program was killed, the claims of its agents end and count as used
+/// attempts, because the program may have been in the middle of its work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionEnd {

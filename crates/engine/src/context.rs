@@ -19,8 +19,8 @@ pub struct ContextFacts {
     pub checkpoints: Vec<Checkpoint>,
     /// The names of the tasks that the task waits for.
     pub blocked_by: Vec<String>,
-    /// The tasks that the task's `context_from` field names, in the order of the field. When the field is empty: the
-    /// finished tasks before this task in the plan, the nearest first.
+    /// The tasks that the task's `context_from` field names, in the order of the field. When the field is empty, the
+    /// list has the finished tasks before this task in the plan, the nearest task first.
     pub prior: Vec<Prior>,
     pub prior_more: u32,
     /// The other tasks of this task's parallel group (tasks that are planned to run at the same time), in the order of

@@ -49,7 +49,7 @@ pub fn decide(world: &World, caller: &Caller, command: &Command, stamp: Stamp) -
         }),
         Err(DecisionStop::Missing(needs)) => return Err(needs),
         // Here the idempotency key itself is wrong. The refusal is not stored under this key, because a database may
-        // not accept its text.
+        // reject the text of the key.
         Err(DecisionStop::Refused(refusal) | DecisionStop::Recorded(refusal)) => {
             return Ok(Change { events: Vec::new(), sender: case.sender(), reply: Err(refusal) });
         }
@@ -83,8 +83,8 @@ pub fn decide(world: &World, caller: &Caller, command: &Command, stamp: Stamp) -
 fn key_of(world: &World, caller: &Caller, command: &Command, now: Timestamp) -> Result<Option<CallKey>, Vec<Need>> {
     let Some(key) = &caller.key else { return Ok(None) };
     let owners = match (&key.owner, command) {
-        // Before a registration the caller has no agent, and the idempotency keys of an agent are deleted when it
-        // unregisters. So the keys of these two commands belong to the connection.
+        // Before `Register`, the caller has no agent. After `Unregister`, the idempotency keys of the agent are
+        // deleted. So the keys of these two commands belong to the connection.
         (KeyOwner::Acting { connection, tool }, Command::Register(_)) => {
             KeyOwners { own: format!("{connection} {tool}"), others: Vec::new() }
         }

@@ -31,8 +31,8 @@ use crate::workflow::{Workflow, WorkflowDetail};
 use crate::workspace::{Attachment, Repository, Workspace};
 use crate::world::World;
 
-/// One write to the store. A database turns each write into one statement. A write only stores values; it decides
-/// nothing.
+/// One write to the store. A database turns each write into one statement. A write only stores values that the decision
+/// has already computed.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Write {
     /// Inserts new tasks with their details and dependencies. The second value is the author of all these tasks.

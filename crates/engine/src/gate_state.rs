@@ -1,4 +1,4 @@
-//! The gate of a gated task: a person must allow the next claim of the task before it begins.
+//! The gate of a gated task: a person must allow the next claim of the task before that claim begins.
 
 use crate::approval::{Approval, ApprovalState, WaitingTask};
 use crate::limits;
@@ -35,7 +35,7 @@ pub(crate) fn gate_state<'a>(world: &'a World, task: &Task, now: Timestamp) -> R
 }
 
 /// Returns the requests to a person to let the next claim of the task begin. Rejected and used requests are left out.
-/// Expired ones are included.
+/// Expired requests are included.
 pub(crate) fn requests<'a>(
     world: &'a World,
     task: &Task,

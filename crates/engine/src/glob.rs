@@ -1,10 +1,10 @@
 //! Reads globs of paths: `*` and `?` stay inside one part of a path, `**` is any number of parts, `{a,b}` is a choice,
 //! `[…]` is one character. A glob that names a folder includes everything below the folder.
 //!
-//! Two modules use it: `touches` checks whether one path can fit two globs, and the gates of clients' hooks check how a
-//! path fits a glob. They treat a flaw, such as a bracket that is not closed, differently. A gate refuses the rule,
-//! because a person wrote it and can correct it. `touches` reads the flawed part as plain letters, because stored plans
-//! contain flawed globs.
+//! Two parts of Handover use this module: `touches` checks whether one path can fit two globs, and the gates of
+//! clients' hooks check whether a path fits a glob. These two parts treat a flaw of a glob, such as a bracket that is
+//! not closed, differently. A gate refuses the rule with the flawed glob, because a person wrote the rule and can
+//! correct it. `touches` reads the flawed piece as plain letters, because stored plans contain flawed globs.
 
 pub mod braces;
 
@@ -40,7 +40,8 @@ pub enum GlobSymbol {
     },
 }
 
-/// A mistake in a glob. Its author meant a wildcard, but the piece matches only its own letters, or any character.
+/// A mistake in a glob: a piece that its author meant as a wildcard, but that is read in another way. An open bracket
+/// and a last backslash match only their own letters. A named class matches any character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GlobFlaw {
     OpenBracket,

@@ -54,9 +54,9 @@ fn is_heard_of(world: &World, agent: &Agent, now: Timestamp) -> Result<bool, Dec
     Ok(!claims && agent.seen + limits::HOME_SILENCE_MS > now)
 }
 
-/// Returns whether the caller's principal (user, token or runner) is the one that registered the agent last. Agents of
-/// version 0.1.0 have no principal. Any user of this machine may resume them, because each of these users can read the
-/// store anyway.
+/// Returns whether the caller's principal (user, token or runner) is the one that registered the agent last. Agents
+/// that Handover 0.1.0 stored have no principal. Any user of this machine may resume such an agent, because each of
+/// these users can read the store anyway.
 pub fn is_same_principal(caller: &Caller, agent: &Agent) -> bool {
     match (&caller.principal, &agent.principal) {
         (Some(own), Some(other)) => own == other,
@@ -72,7 +72,7 @@ pub const USER_PREFIX: &str = "user:";
 /// refusal says what the caller can do instead.
 pub fn check_voice(world: &World, caller: &Caller, agent: &Agent, now: Timestamp) -> Result<(), DecisionStop> {
     // An agent that unregistered belongs to no connection, so this function does not refuse it. The rule of the command
-    // does.
+    // refuses it later.
     if may_act_as(caller, agent) || agent.left.is_some() {
         return Ok(());
     }
@@ -189,8 +189,8 @@ fn key_agent(
     }
 }
 
-/// Turns a refusal into `None`, so that the call is not refused here. The rule of the command refuses it later, after
-/// its other checks.
+/// Turns a refusal into `None`, so that the call is not refused here. The rule of the command refuses the call later,
+/// after the other checks of the rule.
 fn unrefused<T>(found: Result<T, DecisionStop>) -> Result<Option<T>, DecisionStop> {
     match found {
         Ok(found) => Ok(Some(found)),

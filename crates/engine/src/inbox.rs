@@ -1,5 +1,5 @@
-//! Messages between agents and people. Each agent has one mailbox, and people share one. The messages of a mailbox are
-//! numbered, and the number of unread messages is bounded.
+//! Messages between agents and people. Each agent has one mailbox, and all people share one mailbox. The messages of a
+//! mailbox are numbered, and the number of unread messages is bounded.
 
 use serde::{Deserialize, Serialize};
 
@@ -64,7 +64,7 @@ pub struct Message {
     pub draft: MessageDraft,
     pub at: Timestamp,
     /// The message with which a person answered this message. `None` when there is no answer. Only messages to people
-    /// can have one.
+    /// can have an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<MessageId>,
 }

@@ -24,8 +24,8 @@ pub(crate) struct CallKey {
     pub(crate) others: Vec<KeyId>,
 }
 
-/// The answer to the first call with an idempotency key, kept for a day. An internal error is not kept, because a
-/// command that ended with one changed nothing and can be repeated.
+/// The answer to the first call with an idempotency key, kept for a day. An internal error is not stored as an answer,
+/// because a command that ended with an internal error changed nothing and can be repeated.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StoredKey {
     pub id: KeyId,

@@ -2,9 +2,9 @@
 //!
 //! A [`Command`] says what is asked, and a [`Caller`] says who asks. [`decide`] looks at a [`World`] (the loaded part
 //! of the state) and a [`Stamp`] (the time and a random seed) and returns a [`Change`]: the events that happened and
-//! the reply. When the world lacks something, [`decide`] returns the [`Need`]s instead; the store loads them and runs
-//! the decision again. [`fold`] turns the events into the rows to write. Nothing here does I/O, waits, or reads a
-//! clock.
+//! the reply. When a part of the state is not loaded, [`decide`] returns the [`Need`]s, which name the missing parts.
+//! The store then loads these parts and runs the decision again. [`fold`] turns the events into the rows to write.
+//! Nothing in this crate does I/O, waits, or reads a clock.
 
 mod case;
 mod check;

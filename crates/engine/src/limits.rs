@@ -11,10 +11,10 @@ pub const LEASE_MS_MIN: Millis = Millis::seconds(1);
 /// The longest lease that a workflow may have. A live agent is never silent for a day, so a longer lease would only
 /// delay the discovery that an agent is dead.
 pub const LEASE_MS_MAX: Millis = Millis::minutes(24 * 60);
-/// The time between two heartbeats (signs of life). Agents are asked to send one this often.
+/// The time between two heartbeats (signs of life). Agents are asked to send a heartbeat this often.
 pub const HEARTBEAT_MS: Millis = Millis::seconds(30);
 /// The shortest time between two stored signs of life of an agent. Signs of life in between are not stored, because
-/// each one would be a durable write.
+/// each of them would cost a write to disk.
 pub const SEEN_MS: Millis = Millis::seconds(30);
 /// An agent that is silent for this time counts as offline. It is the time of three missed heartbeats after the last
 /// stored sign of life.
@@ -32,28 +32,28 @@ pub const DRAFT_MS: Millis = Millis::minutes(1);
 
 /// The maximum length of a name, in bytes; longer names are refused. Names are shown in lists and compared as a whole.
 pub const NAME_BYTES_MAX: usize = 512;
-/// The maximum length of a role, a capability, a runtime or another short label, in bytes. Longer ones are refused.
+/// The maximum length of a role, a capability, a runtime or another short label, in bytes. Longer labels are refused.
 pub const LABEL_BYTES_MAX: usize = 128;
 /// The maximum length of a slug (the short name of an agent), in characters. Longer slugs are refused.
 pub const SLUG_CHARS_MAX: usize = 64;
 /// The maximum size of a line or a paragraph (outcome, error, reason, summary, subject), in bytes. Longer texts are
 /// refused.
 pub const SUMMARY_BYTES_MAX: usize = 64 * 1024;
-/// The maximum size of a description, a message body, or a piece of JSON, in bytes. Larger ones are refused.
+/// The maximum size of a description, a message body, or a piece of JSON, in bytes. Larger values are refused.
 pub const TEXT_BYTES_MAX: usize = 512 * 1024;
-/// The maximum size of an idempotency key or a lock owner, in bytes; longer ones are refused. Callers choose both
-/// texts.
+/// The maximum size of an idempotency key or a lock owner, in bytes; longer texts are refused. Callers choose these two
+/// texts freely.
 pub const KEY_BYTES_MAX: usize = 256;
-/// The maximum length of a path or a glob, in bytes. Longer ones are refused.
+/// The maximum length of a path or a glob, in bytes. Longer paths and globs are refused.
 pub const PATH_BYTES_MAX: usize = 4096;
 
 /// The maximum number of tasks in a plan. A larger plan is refused.
 pub const PLAN_TASKS_MAX: usize = 100_000;
-/// The maximum number of dependencies in a plan; a plan with more is refused. It is twenty for each task of the
-/// largest plan, which is more than any known plan has.
+/// The maximum number of dependencies in a plan; a plan with more is refused. The largest plan has 100,000 tasks, so
+/// this is twenty dependencies for each task. No known plan has that many.
 pub const PLAN_EDGES_MAX: usize = 2_000_000;
 /// The maximum number of rows in one piece of a plan; a larger plan is split into several pieces. A piece must be
-/// written in well under 250 ms, because all other commands wait for it.
+/// written in well under 250 ms, because all other commands wait while the piece is written.
 pub const PIECE_ROWS_MAX: usize = 3_000;
 /// The maximum number of rows that a replan (a change of a workflow's plan) changes; a larger replan is refused. A
 /// replan is one transaction, and other commands must not wait long for it.
@@ -61,31 +61,32 @@ pub const REPLAN_ROWS_MAX: usize = 10_000;
 /// The maximum number of dependencies between open tasks that are read when an agent changes the plan of a workflow. If
 /// there are more, only a person may change the plan.
 pub const OPEN_EDGES_MAX: usize = 200_000;
-/// The maximum number of later tasks that are moved when a task is inserted into the middle of a plan. They are moved
-/// in one statement. An insertion that would move more is refused.
+/// The maximum number of later tasks that are moved when a task is inserted into the middle of a plan. One statement
+/// moves all these tasks. An insertion that would move more tasks is refused.
 pub const SHIFT_TASKS_MAX: u32 = 20_000;
-/// The maximum number of dependencies of one task. A task with more is refused.
+/// The maximum number of dependencies of one task. A task with more dependencies is refused.
 pub const DEPENDENCIES_MAX: usize = 1_000;
-/// The maximum number of capabilities that a task asks for, or that an agent has. More are refused.
+/// The maximum number of capabilities that a task asks for, or that an agent has. More capabilities are refused.
 pub const CAPABILITIES_MAX: usize = 64;
-/// The maximum number of globs (patterns of the files that a task changes) of one task; more are refused. Each glob is
-/// compared with every glob of the other claimed tasks.
+/// The maximum number of globs (patterns of the files that a task changes) of one task; more globs are refused. Each
+/// glob is compared with every glob of the other claimed tasks.
 pub const TOUCHES_MAX: usize = 64;
 /// The maximum number of names that a refusal lists. Further names are only counted.
 pub const NAMED_MAX: usize = 20;
-/// The default for the number of attempts that may end by a crash or an expired lease before the task fails, and the
-/// highest number that a plan may set.
+/// `ATTEMPTS_DEFAULT` is the default for the number of attempts that may end by a crash or an expired lease before the
+/// task fails. `ATTEMPTS_MAX` is the highest number that a plan may set for a task.
 pub const ATTEMPTS_DEFAULT: u32 = 5;
 pub const ATTEMPTS_MAX: u32 = 1_000;
 /// The highest value of a workflow's limit for parallel work. A higher value is refused.
 pub const PARALLEL_MAX: u32 = 10_000;
-/// The maximum number of claimed tasks with globs (patterns of the files they change) in one workflow. A further claim
-/// of such a task is refused, because its globs are compared with those of all claimed tasks.
+/// The maximum number of claimed tasks with globs (patterns of the files that the tasks change) in one workflow. A
+/// further claim of a task with globs is refused, because its globs would be compared with the globs of too many
+/// claimed tasks.
 pub const BUSY_FILES_MAX: usize = 1_000;
 /// The maximum number of tasks that one agent may hold. A further claim is refused.
 pub const HELD_TASKS_MAX: usize = 200;
-/// The maximum number of agents with one name and runtime that a registration reads to find the agent to resume. It
-/// reads the agents that registered last; older ones are not found.
+/// The maximum number of agents with one name and runtime that a registration reads to find the agent to resume. The
+/// registration reads the agents that registered last. It does not find older agents.
 pub const SAME_AGENTS_MAX: usize = 20;
 /// The maximum number of agents of one connection. A further registration is refused, unless several clients share the
 /// connection.
@@ -96,71 +97,75 @@ pub const CANDIDATES_MAX: usize = 500;
 /// The maximum number of pages of claimable tasks that the command `claim_next` reads, because other commands wait
 /// while it reads. If no page has a task for the agent, the reply says that there is no task.
 pub const CLAIM_PAGES_MAX: u32 = 20;
-/// The default and the maximum number of rows in one page of a list.
+/// The default and the maximum for the number of rows in one page of a list.
 pub const PAGE_ROWS_DEFAULT: usize = 50;
 pub const PAGE_ROWS_MAX: usize = 500;
 /// A sweep is the command that ends the expired leases of a workflow. This is the maximum number of leases that one
-/// sweep ends; the next sweep ends the others.
+/// sweep ends; the next sweep ends the remaining ones.
 pub const SWEEP_TASKS_MAX: usize = 100;
 /// The event of a completed task lists the tasks that can begin now. This is the maximum number of ids in that list;
 /// further tasks are only counted.
 pub const FREED_TASKS_MAX: usize = 100;
 
-/// The maximum number of files that a checkpoint or a task names. More are refused.
+/// The maximum number of files that a checkpoint or a task names. More files are refused.
 pub const FILES_MAX: usize = 1_000;
 /// The maximum number of unread messages of one mailbox. A full mailbox refuses new messages, so that a sender learns
 /// that its message did not arrive.
 pub const UNREAD_MAX: u32 = 1_000;
 /// The maximum number of recipients of one broadcast. A broadcast that matches more agents is refused.
 pub const BROADCAST_MAX: usize = 500;
-/// The maximum number of messages that one call marks as read. A call with more is refused.
+/// The maximum number of messages that one call marks as read. A call with more messages is refused.
 pub const MARKED_MESSAGES_MAX: usize = 500;
 /// The maximum number of agents with one role that get a message for this role. Further agents with the role get no
 /// message.
 pub const ROLE_HOLDERS_MAX: usize = 100;
-/// The maximum number of repositories of one workflow. More are refused.
+/// The maximum number of repositories of one workflow. More repositories are refused.
 pub const REPOSITORIES_MAX: usize = 100;
 /// The maximum number of tokens that are not revoked; a further token is refused. Each token gives access, so a person
 /// must be able to watch all of them.
 pub const TOKENS_MAX: usize = 500;
-/// `PENDING_APPROVAL_MS` is the default time in which a person can decide about a request: after a day, the asker no
-/// longer needs the answer. `APPROVAL_MS` is the default time in which a given approval can be used: it is meant for an
-/// act that is done now.
+/// `PENDING_APPROVAL_MS` is the default time in which a person can decide about a request. After a day, the asker no
+/// longer needs the answer. `APPROVAL_MS` is the default time in which an approved request can be used. It is short,
+/// because an approval is meant for an act that the asker does at once.
 pub const PENDING_APPROVAL_MS: Millis = Millis::minutes(24 * 60);
 pub const APPROVAL_MS: Millis = Millis::minutes(5);
-/// The maximum number of pending approvals; a further request is refused. A person cannot look at more.
+/// The maximum number of pending approvals; a further request is refused. A person cannot look at more pending
+/// approvals.
 pub const APPROVALS_MAX: usize = 1_000;
 /// The time after which a sender that took a notice (a message to a person about a pending approval) counts as gone,
 /// and another sender may take the notice. A live sender gives up its try well before that time.
 pub const NOTICE_SENDING_MS: Millis = Millis::seconds(90);
-/// The pause after the first failed try to send a notice (a message to a person about a pending approval), and the
-/// longest pause. The pause doubles with each try.
+/// `NOTICE_PAUSE_MS` is the pause after the first failed try to send a notice (a message to a person about a pending
+/// approval). The pause doubles with each failed try. `NOTICE_PAUSE_MS_MAX` is the longest pause.
 pub const NOTICE_PAUSE_MS: Millis = Millis::seconds(10);
 pub const NOTICE_PAUSE_MS_MAX: Millis = Millis::minutes(30);
 /// The maximum number of tries to send a notice (a message to a person about a pending approval), which take about
-/// three hours. Then the notice is given up. A person who is away for longer finds the approval with the command
-/// `status`.
+/// three hours. After the last try, Handover does not try to send the notice again. A person who is away for longer
+/// finds the approval with the command `status`.
 pub const NOTICE_TRIES_MAX: u32 = 14;
-/// The maximum number of due notices (messages to people about pending approvals) that are read to find one to send.
+/// The maximum number of due notices (messages to people about pending approvals) that are read to find a notice to
+/// send.
 pub const NOTICES_LOOKED_AT: u32 = 20;
 /// The maximum length of the stored reason why a notice (a message to a person about a pending approval) could not be
 /// sent, in characters. A longer reason is cut.
 pub const PROBLEM_CHARS_MAX: usize = 500;
-/// The maximum number of approvals that one command records as seen by a person. A command with more is refused.
+/// The maximum number of approvals that one command records as seen by a person. A command with more approvals is
+/// refused.
 pub const SHOWN_APPROVALS_MAX: usize = 500;
-/// The maximum number of approvals for gated tasks of one workflow that are read, pending and given ones together. It
-/// is larger than the number of approvals that can be pending, to leave room for the given ones.
+/// The maximum number of approvals for gated tasks of one workflow that are read. The pending approvals and the
+/// approvals that a person gave count together. So this limit is larger than the maximum number of pending approvals.
 pub const GATES_MAX: u32 = 2_000;
-/// The maximum number of gated tasks (a person must allow each claim) for which a timer asks people in one round. It
-/// asks for the others in its next rounds.
+/// The maximum number of gated tasks (a person must allow each claim) for which a timer asks people in one round. The
+/// timer asks for the other gated tasks in its next rounds.
 pub const GATED_TASKS_MAX: u32 = 50;
-/// The maximum number of approvals of one task that are read: the pending ones and the given ones that are not used
-/// yet. A task asks for few approvals at the same time.
+/// The maximum number of approvals of one task that are read: the pending approvals, and the given approvals that are
+/// not used yet. A task asks for few approvals at the same time.
 pub const OPEN_APPROVALS_LOOKED_AT: u32 = 20;
-/// The maximum number of approvals that one command ends because they expired. The next command ends the others.
+/// The maximum number of approvals that one command ends because they expired. The next command ends the remaining
+/// expired approvals.
 pub const EXPIRED_APPROVALS_MAX: u32 = 100;
 /// The maximum number of times that an agent is asked to write its handoff (closing report) again at one prompt of its
-/// client. If the handoff is then still missing or wrong, the task is blocked.
+/// client. If the handoff is missing or wrong after that, the task is blocked.
 pub const REMINDERS_MAX: u32 = 2;
 /// The maximum number of times in a row that an agent may report progress instead of a result. One more such report
 /// blocks the task, because the agent only repeats itself.
@@ -171,35 +176,37 @@ pub const VERIFICATION_FAILURES_MAX: u32 = 2;
 /// A conversation of a client that is silent for this time counts as ended, and its reminders (counts of missing
 /// handoffs) are deleted.
 pub const REMINDER_MS: Millis = Millis::minutes(7 * 24 * 60);
-/// The maximum number of turns (runs of an agent's program) of one task; a further turn is refused. This ends a loop
-/// that no person stops.
+/// The maximum number of turns (runs of an agent's program) of one task; a further turn is refused. This limit ends an
+/// endless loop of turns that no person notices.
 pub const TURNS_MAX: u32 = 10_000;
 /// A runner (a process that starts agents' programs) that is silent for this time counts as gone. A live runner gives
 /// several signs of life in this time.
 pub const RUNNER_MS: Millis = Millis::seconds(30);
-/// The maximum number of agents for which one runner (a process that starts agents' programs) works. More are refused.
+/// The maximum number of agents for which one runner (a process that starts agents' programs) works. A runner with more
+/// agents is refused.
 pub const RUNNER_AGENTS_MAX: usize = 500;
 /// The default for the maximum number of rounds of a review that a task needs before it can be completed. After these
 /// rounds a person must look at the review.
 pub const REVIEW_ROUNDS_DEFAULT: u32 = 5;
 /// The maximum number of rounds of any review. After them, a new review must be opened.
 pub const REVIEW_ROUNDS_MAX: u32 = 1_000;
-/// The maximum number of findings in one answer of a reviewing agent. An answer with more is refused, because no agent
-/// could deal with them.
+/// The maximum number of findings in one answer of a reviewing agent. An answer with more findings is refused, because
+/// no agent could deal with so many.
 pub const FOUND_MAX: usize = 200;
-/// The maximum number of findings of one review; more are refused. Each round reads all of them.
+/// The maximum number of findings of one review; more findings are refused. The limit exists because each round of the
+/// review reads all findings.
 pub const FINDINGS_MAX: u32 = 2_000;
-/// The maximum size of a document of the feedback protocol (the protocol of reviews), in bytes, and so of every text in
-/// it. Larger ones are refused.
+/// The maximum size of a document of the feedback protocol (the protocol of reviews), in bytes. Larger documents are
+/// refused. So this is also the maximum size of each text in a document.
 pub const REVIEW_BYTES_MAX: usize = 1 << 20;
 /// The maximum number of sections of the project context, which is the shared knowledge about the project. A further
 /// section is refused.
 pub const SECTIONS_MAX: usize = 500;
-/// The maximum number of variables with default values in a template. More are refused.
+/// The maximum number of variables with default values in a template. A template with more such variables is refused.
 pub const VARIABLES_MAX: usize = 256;
 
-/// The time in which a person can decide about an approval, and the time in which it can be used, from the project's
-/// settings.
+/// The time in which a person can decide about an approval, and the time in which a given approval can be used. The
+/// values come from the project's settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lifetimes {
     /// The time from the request until a person must have decided.

@@ -1,5 +1,5 @@
 //! Lists for people and agents: bounded pages in a fixed order, and counts. A row in a list may be out of date, so a
-//! decision loads the row itself before it relies on it.
+//! decision loads the row from its table before it relies on the row.
 //!
 //! The queries are grouped by the type of their rows. `world/answer.rs` says which rows a query returns.
 
@@ -50,8 +50,8 @@ pub struct WorkflowQuery {
 /// A query for tasks.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TaskQuery {
-    /// Tasks of a workflow with one of the statuses, in the order of the plan. An empty list of statuses means all of
-    /// them.
+    /// Tasks of a workflow with one of the statuses, in the order of the plan. An empty list of statuses means all
+    /// statuses.
     Planned { workflow: WorkflowId, statuses: Vec<Status>, after: Option<(u32, TaskId)>, limit: u32 },
     /// Pending tasks with unmet dependencies, in the order of the plan.
     Waiting { workflow: WorkflowId, after: Option<(u32, TaskId)>, limit: u32 },
@@ -63,8 +63,8 @@ pub enum TaskQuery {
     Held { limit: u32 },
     /// Tasks of all workflows that need a decision: paused, blocked and failed tasks, oldest first.
     Stuck { limit: u32 },
-    /// Gated tasks (a person must allow each claim) that could be claimed if their gate were open, and for which no
-    /// person was asked yet, ordered by id.
+    /// Gated tasks (a person must approve each claim) that only lack the approval: agents could claim them after a
+    /// person approved the claim, and no person was asked for the approval. They are ordered by id.
     Gated { limit: u32 },
 }
 
@@ -76,7 +76,7 @@ pub struct AgentQuery {
     pub limit: u32,
 }
 
-/// A query for workspaces of a workflow, oldest first. An empty list of statuses means all of them.
+/// A query for workspaces of a workflow, oldest first. An empty list of statuses means all statuses.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WorkspaceQuery {
     pub workflow: WorkflowId,
@@ -157,7 +157,7 @@ pub struct SectionChangeQuery {
 /// A query for approvals. An open approval is pending, or approved and not used yet.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ApprovalQuery {
-    /// Approvals with one of the statuses, newest first. An empty list of statuses means all of them.
+    /// Approvals with one of the statuses, newest first. An empty list of statuses means all statuses.
     WithStatus { statuses: Vec<ApprovalStatus>, before: Option<(Timestamp, ApprovalId)>, limit: u32 },
     /// Approvals of a task, open or not, newest first.
     OfTask { task: TaskId, limit: u32 },
@@ -182,7 +182,7 @@ pub enum ReviewQuery {
         before: Option<(Timestamp, ReviewId)>,
         limit: u32,
     },
-    /// The reviews that a task needs before it can be completed, including those of earlier claims of the task.
+    /// The reviews that a task needs before it can be completed, including the reviews of earlier claims of the task.
     OfTask {
         task: TaskId,
         limit: u32,
@@ -235,7 +235,7 @@ pub enum CountQuery {
 }
 
 /// A query for the parallel groups of a workflow (tasks that are planned to run at the same time): the number of tasks
-/// in each group, and the number of them that are completed or skipped.
+/// in each group, and the number of its tasks that are completed or skipped.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct GroupQuery {
     pub workflow: WorkflowId,
@@ -253,7 +253,7 @@ pub enum Whose {
     Workflow(WorkflowId),
 }
 
-/// A filter of workflows. An empty list of statuses matches all of them.
+/// A filter of workflows. An empty list of statuses matches all statuses.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct WorkflowFilter {
     pub statuses: Vec<WorkflowStatus>,

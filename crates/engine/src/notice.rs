@@ -1,5 +1,5 @@
-//! A notice tells a person, outside of Handover, that an approval is pending. A notice only points to the approval;
-//! the decision is recorded in the approval.
+//! A notice tells a person, outside of Handover, that an approval is pending. The notice itself has no decision: the
+//! person's decision is recorded in the approval.
 //!
 //! ```text
 //! (none) ──take──> being sent, until a time ──> sent
@@ -33,8 +33,8 @@ impl Channel {
 pub struct Notice {
     pub approval: ApprovalId,
     pub channel: Channel,
-    /// The number of the last try to send the notice, which tells a person about a pending approval. It only grows. A
-    /// sender whose try is not the last one cannot change the notice any more.
+    /// The number of the last try to send the notice (a message to a person about a pending approval). The number only
+    /// grows. Only the sender that makes the last try can change the notice.
     pub tries: u32,
     /// The time from which a sender may take the notice and try to send it. `None` when the notice needs no further
     /// try.
@@ -48,8 +48,8 @@ impl Notice {
         self.next.is_some_and(|next| next <= now)
     }
 
-    /// Returns the time to wait after this number of failed tries to send a notice, or `None` when the notice is given
-    /// up.
+    /// Returns the time to wait after this number of failed tries to send a notice, or `None` when Handover does not
+    /// try to send the notice again.
     pub fn pause(tries: u32) -> Option<Millis> {
         let doubled = limits::NOTICE_PAUSE_MS.0.saturating_mul(1 << tries.saturating_sub(1).min(16));
         (tries < limits::NOTICE_TRIES_MAX).then(|| Millis(doubled.min(limits::NOTICE_PAUSE_MS_MAX.0)))

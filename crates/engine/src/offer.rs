@@ -9,7 +9,7 @@ use crate::touches;
 use crate::world::{Candidates, DecisionStop, NumberNeed, TaskRowNeed, World};
 
 /// A position in the list of claimable tasks: the priority, sequence and id of the last task of a page. The next page
-/// begins after it.
+/// begins after that task.
 pub type OfferPosition = (u8, u32, TaskId);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,8 +30,8 @@ pub struct OfferPage {
     pub limit_reached: bool,
 }
 
-/// Returns one page of tasks that can be claimed. It reads a bounded number of tasks, so its cost does not grow with
-/// the size of the workflow.
+/// Returns one page of tasks that can be claimed. The function reads a bounded number of tasks, so its cost does not
+/// grow with the size of the workflow.
 pub fn next(world: &World, ask: &OfferQuery, now: Timestamp) -> Result<OfferPage, DecisionStop> {
     let workflow = world.workflow(ask.workflow)?;
     let nothing = |limit_reached| OfferPage { tasks: Vec::new(), next: None, limit_reached };
@@ -44,8 +44,8 @@ pub fn next(world: &World, ask: &OfferQuery, now: Timestamp) -> Result<OfferPage
         return Ok(nothing(true));
     }
     let agent = ask.agent.map(|agent| world.agent(agent)).transpose()?;
-    // Most searches end after a few tasks, so only a few more rows than asked for are read at first. When no task of
-    // the page fits, the caller continues with the next page.
+    // Most searches find a task among the first few, so this code reads only a few more rows than the caller asked for.
+    // When no task of the page fits, the caller asks for the next page.
     let limit = (ask.limit.saturating_add(1)).clamp(32, limits::CANDIDATES_MAX);
     let candidates = candidates(world, ask, u32::try_from(limit).unwrap_or(u32::MAX))?;
     let mut busy: Option<Vec<Task>> = None;
@@ -56,8 +56,9 @@ pub fn next(world: &World, ask: &OfferQuery, now: Timestamp) -> Result<OfferPage
             page.next = seen.checked_sub(1).and_then(|last| candidates.get(last)).map(|task| position(task));
             return Ok(page);
         }
-        // Skip a failed task without attempts left. `more` (whether another page follows) counts it, because otherwise
-        // a page with only such tasks would look like the last page.
+        // Skip a failed task without attempts left. The flag `more` (whether another page follows) is computed from all
+        // candidates, including the skipped ones. Otherwise a page with only skipped tasks would look like the last
+        // page.
         if task.status() == Status::Failed && !task.has_attempts_left() {
             continue;
         }
@@ -84,7 +85,8 @@ pub fn next(world: &World, ask: &OfferQuery, now: Timestamp) -> Result<OfferPage
     Ok(page)
 }
 
-/// Returns pending tasks and, if the query includes them, failed tasks. Both are merged into one order.
+/// Returns pending tasks and, if the query includes them, failed tasks. The pending and the failed tasks are merged
+/// into one order.
 fn candidates<'w>(world: &'w World, ask: &OfferQuery, limit: u32) -> Result<Vec<&'w Task>, DecisionStop> {
     let need = |failed| TaskRowNeed::Candidates(Candidates { workflow: ask.workflow, failed, after: ask.after, limit });
     let mut found: Vec<&Task> = world.ask(&need(false))?.iter().collect();
@@ -100,8 +102,8 @@ pub(crate) fn position(task: &Task) -> OfferPosition {
     (task.priority.get(), task.sequence, task.id)
 }
 
-/// Returns a task of `busy` that changes a file which `task` changes, too. Files of different repositories are never
-/// the same.
+/// Returns a task of `busy` that changes a file which `task` changes, too. Two tasks of different repositories never
+/// change the same file.
 pub(crate) fn conflict(task: &Task, busy: &[Task]) -> Option<TaskId> {
     let meets = |other: &&Task| {
         other.id != task.id

@@ -1,4 +1,5 @@
-//! A plan in memory. Mistakes in a plan are found here, before the transaction that stores the plan begins.
+//! A plan in memory. The code of this module finds mistakes in a plan before the transaction that stores the plan
+//! begins.
 
 mod cycle;
 mod task;
@@ -40,7 +41,7 @@ pub struct PlanPlace<'a> {
     /// The position in the workflow's plan after which the new tasks are placed.
     pub sequence: u32,
     pub now: Timestamp,
-    /// The existing tasks by name. The flag tells whether the task is completed or skipped.
+    /// The existing tasks by name. The flag is true when the task is completed or skipped.
     pub existing: &'a BTreeMap<String, (TaskId, bool)>,
 }
 
@@ -149,7 +150,7 @@ impl Plan {
             let unknown =
                 || Refusal::UnknownDependency { task: self.tasks[*task].name.clone(), dependency: name.clone() };
             let (dependency, met) = place.existing.get(name).ok_or_else(unknown)?;
-            // A task may name the same dependency twice, by name and by id. It is counted once.
+            // A task may name the same dependency twice, by name and by id. Such a dependency is counted once.
             if outside.insert((*task, *dependency)) {
                 unmet[*task] += u32::from(!met);
                 edges.push((own[*task], *dependency));

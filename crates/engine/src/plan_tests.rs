@@ -1,4 +1,4 @@
-//! Tests of plans that are refused, with the refusals.
+//! Tests that plans with mistakes are refused, and that each refusal names the mistake.
 
 use super::*;
 

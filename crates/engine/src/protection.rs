@@ -11,7 +11,7 @@ use crate::task::{Task, TaskState};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Protection {
-    /// A person must approve each claim of the task before it begins.
+    /// A person must approve each claim of the task before the claim begins.
     Gate,
     /// Another agent must review the work before the task can be completed.
     Review,
@@ -19,7 +19,8 @@ pub enum Protection {
     Limits,
     /// The task's output must be verified before the task can be completed.
     Contract,
-    /// The task waits, directly or through other tasks, for a task with another protection, such as a required review.
+    /// The task waits, directly or through other tasks, for a task that has one of the protections above, such as a
+    /// required review.
     Dependency,
     /// Agents cannot change the settings and the status of the workflow.
     Workflow,
@@ -39,7 +40,7 @@ impl Protection {
 }
 
 impl Task {
-    /// Returns the protections of the task, without regard to the caller.
+    /// Returns all protections of the task. They apply to every caller except a person.
     pub fn protections(&self) -> Vec<Protection> {
         let all = [
             (self.gate, Protection::Gate),
@@ -50,8 +51,9 @@ impl Task {
         all.into_iter().filter_map(|(set, protection)| set.then_some(protection)).collect()
     }
 
-    /// Returns the protections of the task that this agent cannot loosen. An agent may replace a task whose contract
-    /// (the rules for its output) it wrote itself, until an agent claims the task for the first time.
+    /// Returns the protections of the task that this agent cannot loosen. The contract (the rules for the task's
+    /// output) is left out when the agent created the task itself and no agent has claimed the task. The agent may then
+    /// replace the task.
     pub fn protections_from(&self, agent: AgentId) -> Vec<Protection> {
         let own = self.author == Some(Actor::Agent(agent));
         let untouched = self.attempt == 0 && matches!(self.state, TaskState::Pending { .. });

@@ -105,13 +105,13 @@ pub enum Refusal {
     VerificationRequired {
         task: TaskId,
     },
-    /// Another writer has changed the section of the project context since the caller read it.
+    /// Another writer has changed the section of the project context since the caller read the section.
     SectionChanged {
         section: String,
         version: u32,
     },
-    /// A person must approve the claim before the task begins. `approval` is the pending request; it is missing when
-    /// no person was asked yet.
+    /// A person must approve the claim before the task begins. `approval` is the pending request; it is `None` when no
+    /// person was asked.
     ApprovalRequired {
         task: TaskId,
         approval: Option<ApprovalId>,
@@ -213,20 +213,20 @@ pub enum Refusal {
         review: ReviewId,
         finding: String,
     },
-    /// The caller asked for a round of the review that is not the next one.
+    /// The caller asked for a round of the review whose number is not the next one. `expected` is the next number.
     WrongIteration {
         review: ReviewId,
         expected: u32,
     },
-    /// The review has used all rounds that it may have before a person looks at it.
+    /// The review has used all its rounds. A person must look at the review before it can continue.
     RoundsUsedUp {
         review: ReviewId,
         rounds: u32,
     },
     ReviewRequired {
         task: TaskId,
-        /// The newest answered review, when the task's files have changed since that review. `None` when there is no
-        /// answered review.
+        /// The newest answered review, when the task's files have changed since that review. `None` when the task has
+        /// no answered review.
         changed_since: Option<ReviewId>,
     },
     FindingsOpen {
@@ -236,7 +236,7 @@ pub enum Refusal {
     },
 
     // The engine itself never returns the refusals below. The transport (MCP, HTTP or the command line) returns them
-    // before it calls the engine. They are here so that one list has all codes.
+    // before it calls the engine. They are in this enum so that the enum has the codes of all refusals.
     SenderNotFound {
         sender: String,
     },
@@ -244,7 +244,8 @@ pub enum Refusal {
     MissingRepoPath,
 }
 
-/// The state of an agent's home, that is, the connection that registered it last. It is not the caller's connection.
+/// The state of an agent's home (the connection that registered the agent last), when that home is not the caller's
+/// connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ElsewhereHome {
@@ -261,9 +262,9 @@ impl Refusal {
         self.row().0
     }
 
-    /// Returns whether the refusal is about the arguments, or about a thing that does not exist. When the caller may
-    /// also not act as its agent, the caller gets this refusal. Instead of any other refusal, it gets the one about its
-    /// identity.
+    /// Returns whether the refusal is about the arguments of the call, or about a thing that does not exist. The caller
+    /// gets such a refusal even when it may not act as the agent. Any other refusal is then replaced by the refusal
+    /// which says that the caller may not act as the agent.
     pub(crate) fn comes_before_identity(&self) -> bool {
         matches!(
             self,

@@ -1,5 +1,5 @@
-//! The replies to commands that the rules allow. A caller that wants to claim a task which another agent holds also
-//! gets a reply, not a refusal.
+//! The replies to commands that the rules allow. A caller that wants to claim a task which another agent holds gets
+//! such a reply, not a refusal.
 
 use serde::{Deserialize, Serialize};
 
@@ -39,8 +39,8 @@ pub enum Reply {
     SessionClosed {
         released: u32,
     },
-    /// The agent must write its handoff (closing report) again. `count` is the number of times that it had to do so at
-    /// this prompt.
+    /// The agent must write its handoff (closing report) again. `count` is the number of times that the agent had to
+    /// write it again at this prompt.
     SentBack {
         count: u32,
     },
@@ -105,8 +105,8 @@ pub enum Reply {
         task: TaskId,
         attempt: u32,
         until: Timestamp,
-        /// True when the task needs a review. If so, the transport (MCP, HTTP or the command line) stores the state of
-        /// the task's files at the beginning of the claim.
+        /// True when the task needs a review. For such a task, the transport (MCP, HTTP or the command line) stores the
+        /// state of the task's files at the beginning of the claim.
         #[serde(default)]
         review: bool,
     },
@@ -186,7 +186,7 @@ pub enum Reply {
         recorded: u32,
     },
     /// The notice (a message to a person about a pending approval) that the caller must send. When `approval` is
-    /// missing, no notice is due.
+    /// `None`, no notice is due.
     NoticeTaken {
         approval: Option<ApprovalId>,
         tries: u32,

@@ -60,8 +60,8 @@ pub struct ReviewRound {
     /// The number of the round, from 1. The feedback protocol, which is the protocol of reviews, calls it the
     /// iteration.
     pub number: u32,
-    /// The number of times that the round was started. When a round is started again, the process that started it
-    /// before cannot record a result any more.
+    /// The number of times that the round was started. Only the process that started the round last can record a
+    /// result.
     pub tries: u32,
     /// The turn (run of an agent's program) whose output the reviewing agent reviewed in this round. `None` when the
     /// request named no turn.
@@ -142,7 +142,8 @@ pub struct Decided {
     pub decision: FindingDecision,
     pub by: Actor,
     pub at: Timestamp,
-    /// The number of the round that sent the decision to the reviewing agent. `None` when it was not sent yet.
+    /// The number of the round that sent the decision to the reviewing agent. `None` when no round has sent the
+    /// decision.
     pub told: Option<u32>,
 }
 

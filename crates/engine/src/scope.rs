@@ -1,5 +1,5 @@
-//! The parts of the state that a command certainly needs. They are known before the decision runs, so the store loads
-//! them in one query.
+//! The parts of the state that a command certainly needs. These parts are known before the decision runs, so the store
+//! loads all of them in one query.
 
 use crate::check;
 use crate::command::{Caller, Command, KeyOwner, PromptReport};
@@ -89,8 +89,8 @@ impl Command {
         }
     }
 
-    /// Returns the task that the command is about, or `None` when it is not about exactly one task. When the call names
-    /// no agent, and one of the connection's agents holds this task, that agent acts.
+    /// Returns the task that the command is about, or `None` when the command is not about exactly one task. When the
+    /// call names no agent, and one of the connection's agents holds this task, that agent acts.
     pub fn task(&self) -> Option<TaskId> {
         match self {
             Self::Claim { task }
@@ -166,8 +166,9 @@ impl Command {
         }
     }
 
-    /// Returns whether the caller gets the reply to this command. Only then is the reply stored under the idempotency
-    /// key. The first steps of setting a plan in pieces are internal: the caller gets only the reply to the last step.
+    /// Returns whether the caller gets the reply to this command. Such a reply is stored under the idempotency key of
+    /// the call. The first steps of setting a plan in pieces are internal: the caller gets only the reply to the last
+    /// step.
     pub fn is_final(&self) -> bool {
         !matches!(self, Self::BeginPlan { .. } | Self::ClearDraft { .. } | Self::StagePlan { .. })
     }
@@ -180,8 +181,9 @@ impl Command {
         let key = caller.key.as_ref().filter(|key| check::key("idempotency_key", &key.key).is_ok());
         let owner = key.and_then(|key| match (&key.owner, caller.agent) {
             (KeyOwner::Fixed(owner), _) => Some(owner.clone()),
-            // Usually the agent that the call names acts, so the answer under its idempotency key is loaded. If the
-            // decision needs an answer that is stored under another owner, it requests that answer later.
+            // Usually the acting agent is the agent that the call names. So the answer that is stored under this
+            // agent's idempotency key is loaded. If the decision needs an answer that is stored under another owner, it
+            // requests that answer later.
             (KeyOwner::Acting { tool, .. }, Some(agent)) => Some(format!("{agent} {tool}")),
             (KeyOwner::Acting { .. }, None) => None,
         });

@@ -1,5 +1,5 @@
-//! The whole state in memory: each table of a database as a plain map. It answers needs (questions of a decision about
-//! the state) and applies writes. It contains no rules.
+//! The whole state in memory: each table of a database as a plain map. These maps answer needs (questions of a decision
+//! about the state), and writes are applied to them. This module contains no rules.
 //!
 //! The simulator, the model checker and the memory store run on these maps. The tests of the databases compare their
 //! answers with the answers of these maps.
@@ -59,8 +59,8 @@ pub struct Tables {
     pub tokens: BTreeMap<TokenId, Token>,
     pub turns: BTreeMap<TurnId, Turn>,
     pub verifications: BTreeMap<(TaskId, u32), Verification>,
-    /// Reminders (counts of missing handoffs and progress reports), by conversation and sub-agent. The second text is
-    /// empty for the conversation itself.
+    /// Reminders (counts of missing handoffs and progress reports), by conversation and sub-agent. The second text of
+    /// the key is empty for the conversation itself.
     pub reminders: BTreeMap<(String, String), Reminder>,
     pub runners: BTreeMap<String, Runner>,
     pub sections: BTreeMap<String, Section>,

@@ -51,8 +51,8 @@ pub struct Task {
     #[serde(default)]
     pub author: Option<Actor>,
     pub attempts_max: u32,
-    /// The number of the last claim. It only grows. A write with a lower number comes from an earlier holder and is
-    /// refused.
+    /// The number of the last claim. It only grows. A write that names a lower number comes from an earlier holder and
+    /// is refused.
     pub attempt: u32,
     /// The number of attempts that ended by a crash, a killed process or an expired lease.
     pub crashes: u32,
@@ -112,8 +112,8 @@ impl From<Priority> for u8 {
     }
 }
 
-/// A lease: the agent that holds a task, and the time until which it holds the task. The attempt number is in the
-/// task.
+/// A lease: the agent that holds a task, and the time until which it holds the task. The number of the attempt is a
+/// field of the task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lease {
     pub agent: AgentId,
@@ -154,7 +154,7 @@ pub enum TaskState {
     },
 }
 
-/// The reason why a task is blocked, and the role that can resolve it.
+/// The reason why a task is blocked, and the role whose agents can resolve the block.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskBlock {
     pub by: Actor,
@@ -201,7 +201,7 @@ names! {
 }
 
 names! {
-    /// The kind of obstacle that blocks a task. It decides which role gets a message.
+    /// The kind of obstacle that blocks a task. The kind decides which role gets a message about the block.
     BlockKind {
         SpecGap = "spec_gap", Dependency = "dependency", ToolFailure = "tool_failure", Ambiguity = "ambiguity",
         Resource = "resource", VerificationFail = "verification_fail",
@@ -273,13 +273,14 @@ impl Lease {
 }
 
 impl Status {
-    /// Returns whether a task in this status lets the tasks that depend on it begin: it is completed or skipped.
+    /// Returns whether the status is completed or skipped. The tasks that depend on a task with such a status need not
+    /// wait for it any more.
     pub fn is_met(self) -> bool {
         matches!(self, Self::Completed | Self::Skipped)
     }
 
-    /// Returns the statuses to which a command may move a task from this status. The end of a lease also changes the
-    /// status, but is not listed here.
+    /// Returns the statuses to which a command may move a task from this status. The end of a lease can change the
+    /// status, too, but this list does not include that change.
     pub fn targets(self) -> &'static [Self] {
         match self {
             Self::Pending => &[
@@ -313,8 +314,8 @@ impl Task {
         self.state.lease().map(|lease| lease.agent)
     }
 
-    /// Returns whether a new plan may remove the task. It may if the task is pending and no agent holds it, or if the
-    /// task is blocked.
+    /// Returns whether a new plan may remove the task. A new plan may remove a pending task that no agent holds, and a
+    /// blocked task.
     pub fn is_removable(&self) -> bool {
         match &self.state {
             TaskState::Pending { lease } => lease.is_none(),

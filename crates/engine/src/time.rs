@@ -1,5 +1,5 @@
-//! Times and durations as values. The service that calls the engine reads the clock and passes the time in. The engine
-//! never reads a clock.
+//! Times and durations as values. The engine never reads a clock. The service that calls the engine reads the clock and
+//! passes the time to the engine.
 
 use std::ops::{Add, Sub};
 
@@ -21,7 +21,8 @@ impl Timestamp {
     }
 }
 
-/// Returns the days from 1970 to a date. Counts each year from March, so that the leap day is the last day of a year.
+/// Returns the number of days from 1970-01-01 to a date. In this calculation a year begins in March, so that the leap
+/// day is the last day of a year.
 pub fn day_of_date(year: i64, month: i64, day: i64) -> i64 {
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     365 * year + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + (153 * month + 2) / 5 + day

@@ -15,7 +15,7 @@ pub struct Token {
     /// SHA-256 of the secret, in hexadecimal.
     pub hash: String,
     pub scope: Scope,
-    /// The agent that the token belongs to. `None` when the token does not belong to one agent.
+    /// The agent that the token belongs to. `None` when the token belongs to no particular agent.
     pub agent: Option<AgentId>,
     pub created: Timestamp,
     /// The time at which the token was revoked. A revoked token never becomes valid again.
@@ -30,8 +30,8 @@ names! {
 impl Scope {
     pub fn rights(self) -> Rights {
         match self {
-            // An admin may manage the tokens of agents; that is checked elsewhere. The engine gives an admin the rights
-            // of an agent.
+            // An admin may manage the tokens of agents; the HTTP interface checks that. For the engine, an admin has
+            // only the rights of an agent.
             Self::Agent | Self::Admin => Rights::Agent,
             Self::Coordinator => Rights::Coordinator,
             Self::Person => Rights::Person,

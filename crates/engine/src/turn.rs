@@ -50,14 +50,14 @@ pub struct TurnResult {
     pub conversation: Option<String>,
     pub spent: Spent,
     pub tool_calls: u32,
-    /// The complete output of the program. `None` when it was not stored.
+    /// The complete output of the program. `None` when the output was not stored.
     pub stream: Option<StoredObject>,
-    /// The verdict on the program's output, with its kind, codes and summary.
+    /// The verdict on the program's output. The verdict has a kind, codes and a summary.
     pub verdict: Option<Json>,
 }
 
 /// The cost of one or several turns (runs of an agent's program). `None` means that a cost is unknown, which is not the
-/// same as zero. An unknown cost never exceeds a limit.
+/// same as zero. An unknown cost counts as within every limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Spent {
     /// The cost in millionths of a US dollar.
@@ -111,8 +111,9 @@ impl Purpose {
     }
 }
 
-/// Returns the reason for blocking a task whose agent reports progress once more instead of a result. `before` is the
-/// number of such reports in a row before this one. Returns `None` while another report is allowed.
+/// Returns the reason for blocking a task whose agent has reported progress instead of a result too often. `before` is
+/// the number of progress reports in a row before the present report. Returns `None` when the present report is
+/// allowed.
 pub fn progress_limit_reached(before: u32, summary: &str) -> Option<String> {
     let is_reached = before >= limits::GOES_ON_MAX;
     is_reached.then(|| {

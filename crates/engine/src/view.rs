@@ -1,5 +1,5 @@
 //! Views: read-only, bounded queries over the state. A view stops when a part of the state is not loaded, and asks for
-//! that part. The store loads it and runs the view again.
+//! that part. The store loads the missing part and runs the view again.
 
 mod attempt;
 mod execution;
@@ -43,8 +43,8 @@ pub struct ListRows<T, P> {
     pub total: Option<u32>,
 }
 
-/// Makes a page of `limit` rows. The list was loaded with one row more than that; the extra row shows that there is a
-/// next page.
+/// Makes a page of at most `limit` rows. `found` was loaded with room for one more row. If it has that extra row, there
+/// is a next page.
 fn paged<T: Clone, P>(found: &[T], limit: u32, place: impl Fn(&T) -> P) -> ListRows<T, P> {
     let size = usize::try_from(limit).unwrap_or(usize::MAX);
     let rows = found.get(..size.min(found.len())).unwrap_or_default().to_vec();
@@ -101,7 +101,7 @@ pub type KnownRepository = (Repository, Timestamp);
 /// A position in a list that is ordered by time: the time and the id of a row.
 pub type Moment<I> = (Timestamp, I);
 
-/// Returns one page of a workflow's tasks. There are none until the workflow's plan is set.
+/// Returns one page of a workflow's tasks. The page is empty until the workflow's plan is set.
 pub fn tasks(
     world: &World,
     workflow: WorkflowId,
@@ -253,7 +253,8 @@ pub struct Overview {
     pub finished: Vec<Workflow>,
 }
 
-/// The maximum number of rows in each list of an overview, and the maximum number of completed workflows in it.
+/// `OVERVIEW_ROWS` is the maximum number of rows in each list of an overview. `FINISHED_ROWS` is the maximum number of
+/// completed workflows in an overview.
 const OVERVIEW_ROWS: u32 = 50;
 const FINISHED_ROWS: u32 = 3;
 

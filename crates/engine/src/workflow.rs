@@ -15,7 +15,7 @@ use crate::json::Json;
 use crate::task::names;
 use crate::time::{Millis, Timestamp};
 
-/// The fields of a workflow that every decision about it or its tasks reads.
+/// The fields of a workflow that every decision about the workflow or its tasks reads.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Workflow {
     pub id: WorkflowId,

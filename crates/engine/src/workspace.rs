@@ -1,4 +1,4 @@
-//! Records of repositories and worktrees. The engine never runs git; the crate `git` does.
+//! Records of repositories and worktrees. The engine itself never runs git. The crate `git` runs it.
 
 use serde::{Deserialize, Serialize};
 

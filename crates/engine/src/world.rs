@@ -1,7 +1,8 @@
-//! The world: the part of the state that a decision has loaded. A need names a part that is missing.
+//! The world: the part of the state that a decision has loaded. A need names a part of the state that is missing.
 //!
-//! When a decision reads a part of the state that is not loaded, it stops and returns needs. The store loads them and
-//! runs the decision again. This is safe because a decision has no side effects. Every need is one bounded query.
+//! When a decision reads a part of the state that is not loaded, it stops and returns needs. The store loads the parts
+//! that the needs name, and runs the decision again. This is safe because a decision has no side effects. Every need is
+//! one bounded query.
 
 mod answer;
 mod loaded;
@@ -66,8 +67,8 @@ pub struct World {
     pub sections: BTreeMap<String, Option<Section>>,
     pub approvals: BTreeMap<ApprovalId, Option<Approval>>,
     pub notices: BTreeMap<(ApprovalId, Channel), Option<Notice>>,
-    /// Reminders (counts of missing handoffs and progress reports), by conversation and sub-agent. The second text is
-    /// empty for the conversation itself.
+    /// Reminders (counts of missing handoffs and progress reports), by conversation and sub-agent. The second text of
+    /// the key is empty for the conversation itself.
     pub reminders: BTreeMap<(String, String), Option<Reminder>>,
     pub runners: BTreeMap<String, Option<Runner>>,
     pub reviews: BTreeMap<ReviewId, Option<Review>>,
@@ -129,8 +130,8 @@ impl World {
         self.answers.insert(question.clone(), answer);
     }
 
-    /// Stops the decision if some of these needs (questions to the store) are not answered yet. The stop lists all of
-    /// them, so that the store answers them in one step.
+    /// Stops the decision if some of these needs (questions to the store) are not answered yet. The returned stop lists
+    /// all unanswered needs, so that the store answers them in one step.
     pub fn want<N: Into<Need>>(&self, needs: impl IntoIterator<Item = N>) -> Result<(), DecisionStop> {
         let lacking: Vec<Need> = needs.into_iter().map(N::into).filter(|need| !self.knows(need)).collect();
         if lacking.is_empty() { Ok(()) } else { Err(DecisionStop::Missing(lacking)) }
@@ -236,8 +237,8 @@ impl World {
         }
     }
 
-    /// Returns the task's running turn (a run of an agent's program that has not ended), the newest one if there are
-    /// several. Evaluations and reviews are left out.
+    /// Returns the task's running turn (a run of an agent's program that has not ended). If there are several, returns
+    /// the newest one. Evaluations and reviews are left out.
     pub fn running_turn(&self, task: TaskId) -> Result<Option<&Turn>, DecisionStop> {
         let found = self.running_turns.get(&task);
         found.map_or_else(|| missing(Need::TurnRunning(task)), |found| Ok(found.as_ref()))

@@ -1,5 +1,5 @@
-//! Runs the scripts of `cases/*.txt`: one command per line, with the expected answer after `=>`. `claims.txt` explains
-//! the language.
+//! Runs the scripts of `cases/*.txt`: one command per line, with the expected answer after `=>`. The comments in
+//! `claims.txt` explain the language of the scripts.
 //!
 //! `UPDATE=1 cargo test -p engine --test cases` writes the actual answers into the scripts.
 

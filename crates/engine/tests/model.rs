@@ -1,9 +1,10 @@
-//! Model checking of claims: every order of claims, late writes, repeated writes, crashes and wrong clocks, for a few
-//! agents and tasks. A second model (`model/homes.rs`) has connections, takeovers and a gated task.
+//! Checks a model of claims. The model checker tries every order of claims, late writes, repeated writes, crashes and
+//! wrong clocks, for a few agents and tasks. A second model (`model/homes.rs`) has connections, takeovers and a gated
+//! task.
 //!
-//! The step from state to state is the engine itself (`model/real.rs`). `MODEL_AGENTS`, `MODEL_TASKS`, `MODEL_TICKS`,
-//! `MODEL_ATTEMPTS` and `MODEL_MAIL` set the size of the model: `MODEL_AGENTS=3 cargo test -p engine --release --test
-//! model`.
+//! The engine itself computes each step from one state of the model to the next (`model/real.rs`). `MODEL_AGENTS`,
+//! `MODEL_TASKS`, `MODEL_TICKS`, `MODEL_ATTEMPTS` and `MODEL_MAIL` set the size of the model: `MODEL_AGENTS=3 cargo
+//! test -p engine --release --test model`.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "the model looks for single events among many")]
 
@@ -21,7 +22,7 @@ use stateright::{Checker, Model, Property};
 
 const LEASE_TICKS: i64 = 2;
 /// The possible differences of an agent's clock from the true time, in ticks (the model's unit of time). The largest
-/// one is longer than a lease.
+/// difference is longer than a lease.
 const SKEWS: [i64; 3] = [-3, 0, 3];
 
 struct Claims {
@@ -167,8 +168,8 @@ impl Model for Claims {
                 actions.extend([Action::Renew { agent }, Action::Crash { agent }, Action::Kill { agent }]);
             }
         }
-        // In this model, only one agent's clock jumps. That is enough, because this clock can be behind or ahead of all
-        // other clocks.
+        // In this model, only one agent's clock jumps. One wrong clock is enough, because it can be behind or ahead of
+        // all other clocks.
         actions.extend(SKEWS.map(|to| Action::Skew { agent: 0, to }));
         actions.extend(world.mail.iter().flat_map(|mail| [Action::Deliver(*mail), Action::Lose(*mail)]));
         actions.extend((0..world.rows.len()).map(|task| Action::Resume { task }));

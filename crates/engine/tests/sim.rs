@@ -53,7 +53,7 @@ const STEPS: u64 = 120;
 /// The number of seeds within which the checker of the invariants must find every planted fault.
 const FAULT_SEEDS: u64 = 60;
 /// The number of seeds within which the simulated callers must meet every situation of the list `WANTED`. The rarest
-/// one is a script that resumes a task while a question to a person is open.
+/// situation is a script that resumes a task while a question to a person is open.
 const TALLY_SEEDS: u64 = 300;
 
 struct Failure {

@@ -30,7 +30,7 @@ pub struct PromptReport {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SendBack {
     pub report: PromptReport,
-    /// A checkpoint with the agent's handoff (its closing report) and the problems found in it.
+    /// A checkpoint with the agent's handoff (its closing report) and the problems that the handoff has.
     pub note: Note,
     /// The reason with which the task is blocked if the agent already had to repeat its handoff (closing report) too
     /// often.

@@ -1,7 +1,7 @@
 //! Expands choices in braces: `a{b,c}d` becomes `abd` and `acd`.
 
-/// The maximum number of texts that the braces of one text may stand for. Choices multiply: `{a,b}{c,d}` has four. A
-/// text with more is refused.
+/// The maximum number of texts that the braces of one text may stand for. Choices multiply: `{a,b}{c,d}` stands for
+/// four texts. A text whose braces stand for more texts is refused.
 pub const CHOICES_MAX: usize = 64;
 
 /// The treatment of braces without a comma, such as `{a}`. A glob expands them like a choice with one alternative. A

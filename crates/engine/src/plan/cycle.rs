@@ -1,11 +1,11 @@
-//! Finds cycles of dependencies. It uses no recursion, because a chain of dependencies can be as long as the largest
-//! plan.
+//! Finds cycles of dependencies. The search uses no recursion, because a chain of dependencies can be as long as the
+//! largest plan.
 
 /// Returns the positions of the tasks that form a cycle, with the first position repeated at the end. Returns `None`
 /// when there is no cycle.
 pub(super) fn find_cycle(nodes: usize, edges: &[(usize, usize)]) -> Option<Vec<usize>> {
-    // Remove the tasks that wait for no task, again and again. If tasks remain, they contain a cycle, and each of them
-    // waits for another remaining task.
+    // Remove the tasks that wait for no task. Repeat this until every remaining task waits for another remaining task.
+    // If any tasks remain, they contain a cycle.
     let mut waits = vec![0_u32; nodes];
     let mut dependents = vec![Vec::new(); nodes];
     for (task, dependency) in edges {

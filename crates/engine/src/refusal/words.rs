@@ -6,7 +6,7 @@ use super::{ElsewhereHome, Refusal};
 use crate::task::Status;
 
 /// Writes the message of a refusal. Some clients were written for the original server, with which Handover is
-/// compatible. They recognize errors by their exact text, so those texts must stay as they are.
+/// compatible. They recognize errors by their exact text, so the texts of these errors must not change.
 impl fmt::Display for Refusal {
     #[expect(clippy::too_many_lines, reason = "one match that names every refusal")]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -109,8 +109,8 @@ impl fmt::Display for Refusal {
             Self::DuplicateTaskName { name } => write!(f, "two tasks are named {name}"),
             Self::NameConflict { name } => write!(f, "a kept task is already named {name}"),
             Self::TaskNotRemovable { task, status } => {
-                // The removal of a pending task is refused only when an agent has claimed it. So the message says
-                // "claimed".
+                // The removal of a pending task is refused only when an agent has claimed the task. So for a pending
+                // task the message says "claimed".
                 let what = if *status == Status::Pending { "claimed" } else { status.as_str() };
                 write!(f, "{task} is {what} and cannot be removed")
             }

@@ -1,4 +1,4 @@
-//! Registering agents, recording their signs of life, and unregistering them.
+//! The rules for registering agents, recording their signs of life, and unregistering them.
 
 use crate::agent::{Agent, Renewed, is_reserved, is_slug, slug_of};
 use crate::case::Case;
@@ -68,8 +68,8 @@ fn resume(case: &mut Case<'_>, agent: AgentId, bound: Option<&Register>) -> Resu
     Ok(Reply::Registered { agent, slug, name, resumed: true, holds, note })
 }
 
-/// Returns whether registering again would change nothing, because the agent was the last to register on this
-/// connection.
+/// Returns whether another registration of the agent would change nothing. That is the case when this agent was the
+/// last one to register on this connection, for the same principal (user, token or runner).
 fn is_settled(case: &Case<'_>, agent: &Agent) -> Result<bool, DecisionStop> {
     let Some(session) = case.caller.session else { return Ok(agent.left.is_none()) };
     let last = case.world.ask(&AgentIdNeed::OfSession(session))?.first();
@@ -122,18 +122,19 @@ pub(crate) fn check_register(register: &Register) -> Result<(), DecisionStop> {
 
 /// The agent that a registration is for: an existing agent or a new one.
 enum Same {
-    /// An existing agent that belongs to this connection, or moves to it by this registration.
+    /// An existing agent. It registered last on this connection, or this registration moves it to this connection.
     Here(AgentId),
     /// The agent that the caller's token belongs to.
     Bound(AgentId),
-    /// A new agent. `elsewhere` is an existing agent of the same name that belongs to another, live connection. The
-    /// reply names that agent.
+    /// A new agent. `elsewhere` is an existing agent of the same name that registered last on another connection, which
+    /// is alive. The reply names that agent.
     None { elsewhere: Option<AgentId> },
 }
 
-/// Finds the agent that a registration is for. With an agent's own token, it is that agent. Otherwise it is the agent
-/// with the same name and runtime that registered last on this connection, or whose connection is dead and belonged to
-/// the same user, token or runner. Any other agent of the same name is left alone.
+/// Finds the agent that a registration is for. When the caller has an agent's own token, it is that agent. Otherwise
+/// the agent must have the same name and runtime, and one of two conditions must hold: the agent registered last on
+/// this connection, or the agent's connection is dead and belonged to the same user, token or runner. When no agent
+/// meets these conditions, the registration creates a new agent.
 fn same_agent(case: &Case<'_>, register: &Register) -> Result<Same, DecisionStop> {
     if let (Some(agent), Standing::Vouched) = (case.caller.agent, case.caller.standing) {
         return Ok(Same::Bound(case.world.agent(agent)?.id));
@@ -184,8 +185,8 @@ fn free_slug(case: &Case<'_>, register: &Register) -> Result<String, DecisionSto
     }
     let mut number = (*case.world.ask(&NumberNeed::SlugNumber(base.clone()))?).max(1);
     loop {
-        // The number at the end of a slug, as in `reviewer-2`, may already be the highest possible one, because an
-        // agent may choose its slug. Then the search for a free number starts again at 2.
+        // The number at the end of a slug, as in `reviewer-2`, may already be the highest possible number, because an
+        // agent may choose its own slug. After the highest number, the search for a free number continues at 2.
         number = number.checked_add(1).unwrap_or(2);
         let ending = format!("-{number}");
         let room = limits::SLUG_CHARS_MAX - ending.len();
@@ -201,7 +202,7 @@ pub(crate) fn heartbeat(case: &mut Case<'_>, current_task: Option<TaskId>) -> Re
     let agent = case.agent(task)?;
     if case.world.agent(agent)?.left.is_some() {
         // Some clients were written for the original server, with which Handover is compatible. They recognize this
-        // error by the beginning of its text, so the beginning must stay as it is.
+        // error by the beginning of its text, so the beginning of this text must not change.
         let problem = format!("Cannot heartbeat offline agent: {agent}: it has unregistered; register again");
         return Err(Refusal::state(problem).into());
     }
@@ -234,7 +235,7 @@ pub(crate) fn renew_all(case: &mut Case<'_>, agent: AgentId) -> Result<u32, Deci
     for id in locked {
         let workflow = case.world.workflow(*id)?;
         let until = case.now + limits::LOCK_MS;
-        // An expired lock is not renewed: another caller may have seen that the workflow is unlocked.
+        // An expired lock is not renewed: another caller may already have seen the workflow as unlocked and changed it.
         let due = |lock: &crate::workflow::Lock| lock.until > case.now && lock.until + limits::SEEN_MS <= until;
         if workflow.lock.as_ref().is_some_and(due) {
             case.events.push(Event::LockRenewed { workflow: *id, until });
@@ -291,8 +292,8 @@ pub(crate) fn unregister(case: &mut Case<'_>) -> Result<Reply, DecisionStop> {
     let locked = case.world.ask(&WorkflowIdNeed::LockedBy(agent.to_string()))?;
     case.world.want(locked.iter().map(|id| Need::Workflow(*id)))?;
     let released = end_claims(case, agent, Cause::Unregistered)?;
-    // After unregistering, the agent cannot act, so it could not unlock these workflows. Therefore its locks are
-    // removed.
+    // After this command the agent has unregistered and cannot act any more, so it could not unlock its workflows.
+    // Therefore this command removes the agent's locks.
     for id in locked {
         if case.world.workflow(*id)?.lock.as_ref().is_some_and(|lock| lock.until > case.now) {
             case.events.push(Event::Unlocked { workflow: *id, owner: agent.to_string() });
@@ -332,8 +333,8 @@ pub(crate) fn end_home(case: &mut Case<'_>, session: SessionId, end: SessionEnd)
     Ok(released)
 }
 
-/// Ends the claims of an agent and returns their number. A paused task keeps its holder, because it waits for an
-/// answer.
+/// Ends the claims of an agent and returns their number. The claim of a paused task does not end, because that task
+/// waits for an answer.
 pub(crate) fn end_claims(case: &mut Case<'_>, agent: AgentId, cause: Cause) -> Result<u32, DecisionStop> {
     let held = case.world.ask(&TaskIdNeed::HeldBy(agent))?;
     case.world.want(held.iter().map(|task| Need::Task(*task)))?;

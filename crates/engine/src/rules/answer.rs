@@ -1,5 +1,5 @@
-//! A person answers an agent's question. The agent gets the answer, and the task that waits for the answer resumes.
-//! Only the first answer has this effect.
+//! The rules for a person's answer to an agent's question. The agent gets the answer, and the task that waits for the
+//! answer resumes. Only the first answer has this effect.
 
 use crate::case::Case;
 use crate::check;
@@ -73,8 +73,8 @@ pub(crate) fn answer(case: &mut Case<'_>, id: MessageId, text: &str) -> Result<R
     Ok(reply)
 }
 
-/// Handles a second answer to a question. If its text equals the first answer, the person gets the first reply again. A
-/// different text is refused, because the first answer was already delivered.
+/// Handles a second answer to a question. If the text of the second answer equals the text of the first, the person
+/// gets the first reply again. A different text is refused, because the first answer was already delivered.
 fn again(
     case: &Case<'_>,
     question: MessageId,
@@ -109,8 +109,8 @@ fn asker(question: &Message, task: Option<&Task>) -> Option<AgentId> {
     }
 }
 
-/// Returns whether the task is paused because of this question. That is the case when the holder asked the question in
-/// this claim, after the task last resumed, and the task waits for no approval.
+/// Returns whether the task is paused because of this question. The task is paused because of the question when the
+/// holder asked it in this claim, after the task last resumed, and the task waits for no approval.
 fn waits_for(case: &Case<'_>, question: &Message, task: &Task) -> Result<bool, DecisionStop> {
     let TaskState::Paused { lease, .. } = &task.state else { return Ok(false) };
     let asked_now = question.draft.kind == MessageKind::Question && question.at >= lease.since;

@@ -1,4 +1,4 @@
-//! Approvals: agents ask for them, people decide about them, and each is used once.
+//! Approvals: agents ask for them, people decide about them, and each approval is used once.
 
 use crate::agent::Agent;
 use crate::approval::{
@@ -182,15 +182,15 @@ pub(crate) fn decide(case: &mut Case<'_>, id: ApprovalId, decision: &ApprovalDec
 }
 
 /// Returns whether the time to use an approval begins only when the asking agent's program resumes. The runner reports
-/// when it resumes a program, and a client's hooks report when a session continues. An agent that asked with a tool
-/// inside its own session causes no such report, so its time begins with the decision.
+/// when it resumes a program, and a client's hooks report when a session continues. When an agent in a person's session
+/// asked with a tool, its session never stopped, so nothing reports that the session continues. In that case the time
+/// begins with the decision.
 fn waits_for_its_turn(approval: &Approval, asker: Option<&Agent>) -> bool {
     let by_a_tool = approval.source == Source::ExecGate && asker.is_some_and(has_own_session);
     approval.resumes_a_turn() && !by_a_tool
 }
 
-/// Returns whether the agent runs in a session of a client that a person started. All other agents are started by a
-/// runner.
+/// Returns whether the agent runs in a client's session, which a person started. A runner starts all other agents.
 fn has_own_session(agent: &Agent) -> bool {
     agent.origin.conversation.is_some()
 }
@@ -225,8 +225,8 @@ pub(crate) fn moved(case: &mut Case<'_>, approval: &Approval, state: ApprovalSta
     case.events.push(Event::ApprovalMoved { approval: Box::new(approval) });
 }
 
-/// Resumes the task whose claim waits for this approval, and gives it the answer. If the task's agent has unregistered,
-/// the task becomes free, and the agent that claims it next gets the answer.
+/// Resumes the task whose claim waits for this approval, and gives the answer to the task. If the task's agent has
+/// unregistered, the task becomes free, and the agent that claims it next gets the answer.
 pub(crate) fn answer_task(case: &mut Case<'_>, approval: &Approval, said: &str) -> Result<(), DecisionStop> {
     let Some(WaitingTask { task: id, attempt, .. }) = approval.waiting else { return Ok(()) };
     let task = match case.task(id) {
@@ -240,8 +240,8 @@ pub(crate) fn answer_task(case: &mut Case<'_>, approval: &Approval, said: &str) 
     }
     let answer = format!("{}: {said}", approval.id);
     if is_asked_more(case, approval)? {
-        // Here the claim also waits for another decision, so it does not resume yet. This answer is stored as a
-        // checkpoint. The last answer resumes the task.
+        // Here the claim also waits for another decision, so this decision does not resume the claim. The answer is
+        // stored as a checkpoint. The last decision resumes the task.
         let (by, note) = (case.actor()?, Note::plain(Kind::Decision, answer));
         let checkpoint = Box::new(Checkpoint::after(task, &mut case.ids, by, note, case.now));
         case.events.push(Event::CheckpointAdded { workflow: task.workflow, checkpoint });
@@ -262,8 +262,8 @@ fn is_pending(approval: &Approval, now: Timestamp) -> bool {
     approval.state.status() == ApprovalStatus::Pending && !approval.is_over(now)
 }
 
-/// Returns the approvals of a task that are pending, or approved and not used yet. The list may be out of date, so
-/// each approval is read again.
+/// Returns the approvals of a task that are pending, or approved and not used yet. The list that the database returns
+/// may be out of date, so each approval in it is read again.
 pub(crate) fn open<'a>(case: &Case<'a>, task: TaskId) -> Result<Vec<&'a Approval>, DecisionStop> {
     let list = ApprovalQuery::OpenOfTask { task, limit: limits::OPEN_APPROVALS_LOOKED_AT };
     let rows = case.world.ask(&list)?;
@@ -271,8 +271,8 @@ pub(crate) fn open<'a>(case: &Case<'a>, task: TaskId) -> Result<Vec<&'a Approval
     rows.iter().map(|row| case.world.approval(row.id)).collect()
 }
 
-/// Uses an approval. Only the first call succeeds, and only if its fingerprint (the hash of the request) equals the
-/// approved one.
+/// Uses an approval. Only the first call that uses the approval succeeds. The fingerprint (the hash of the request) of
+/// the call must equal the fingerprint of the approval.
 pub(crate) fn consume(case: &mut Case<'_>, id: ApprovalId, fingerprint: &str) -> Result<Reply, DecisionStop> {
     let approval = case.world.approval(id)?;
     let agent = case.present(None)?;

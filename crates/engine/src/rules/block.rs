@@ -14,7 +14,7 @@ use crate::task::{BlockKind, Status, Task, TaskBlock, TaskState};
 use crate::world::{AgentIdNeed, DecisionStop, FreedNeed, Need};
 
 /// Finds the tasks that waited only for this task and records them as freed. If a freed task was blocked because of
-/// this dependency, agents can claim it again. Tasks that still wait for other tasks are not freed.
+/// this dependency, agents can claim it again. A task that waits for further tasks is not freed.
 pub(crate) fn free_dependents(
     case: &Case<'_>,
     task: &Task,

@@ -69,16 +69,16 @@ pub(crate) struct ClaimStart {
     gate: Option<ApprovalId>,
 }
 
-/// Runs the checks of a new claim that do not depend on the task's present holder. The first failed check is reported.
-/// The gate (a person's approval of the claim) is checked last, so that no person is asked to approve a task that could
-/// not begin anyway.
+/// Runs the checks of a new claim that do not depend on the task's present holder. The caller gets the refusal of the
+/// first failed check. The gate (a person's approval of the claim) is checked last, so that no person is asked to
+/// approve a task that could not begin anyway.
 fn may_start(case: &Case<'_>, task: &Task, workflow: &Workflow, agent: AgentId) -> Result<ClaimStart, DecisionStop> {
     let start = may_go_on(case, task, workflow, agent)?;
     Ok(ClaimStart { gate: gate::passage(case, task)?, ..start })
 }
 
-/// Runs the checks of a claim without the gate (a person's approval of the claim). It is used for an attempt that a
-/// person has already approved or that needs no approval.
+/// Runs the checks of a claim without the gate (a person's approval of the claim). `regain` calls this function alone,
+/// because the attempt that it continues has already passed the gate.
 pub(crate) fn may_go_on(
     case: &Case<'_>,
     task: &Task,
@@ -117,15 +117,15 @@ pub(crate) fn may_go_on(
     Ok(ClaimStart { dead, gate: None })
 }
 
-/// Expired claims that stand in the way of a new claim: they count against the parallel limit, or use files that it
-/// needs.
+/// Expired claims of other tasks that a new claim must take into account: they count against the parallel limit, or use
+/// files that the new claim needs.
 #[derive(Default)]
 struct ExpiredClaims {
     /// Expired claims of agents whose connections are known to be alive. These claims continue, and no other claim may
     /// use their files.
     kept: Vec<Task>,
-    /// Expired claims that the next claim ends. If it did not end them, a holder whose clock is slow could still renew
-    /// them.
+    /// Expired claims that the new claim ends. If the new claim did not end them, a holder whose clock is slow could
+    /// renew its expired claim after the new claim began.
     dead: Vec<Task>,
 }
 
@@ -169,7 +169,8 @@ fn give(
         workflow::moved(case, workflow, WorkflowStatus::InProgress, None);
     }
     if task.status() == Status::Failed {
-        // Loads the task's detail, because the claim clears the outcome of the failed attempt in it.
+        // Load the task's detail, because the claim clears the outcome of the failed attempt, which is stored in the
+        // detail.
         case.world.detail(task.id)?;
     }
     let attempt = task.attempt + 1;
@@ -202,9 +203,9 @@ pub(crate) fn claim_next(case: &mut Case<'_>, id: WorkflowId, include_failed: bo
             let task = case.world.task(found.id)?;
             match may_start(case, task, workflow, agent) {
                 Ok(start) => return give(case, task, workflow, agent, &start),
-                // The list of claimable tasks does not show two obstacles: a program that still runs after its lease
-                // expired may use this task's files, and the approval for this claim may have ended after the list was
-                // made. In both cases, the search continues after this task.
+                // The list of claimable tasks does not show two obstacles. First, a program may run on after its lease
+                // expired and use this task's files. Second, the approval for this claim may have ended after the list
+                // was made. In both cases, the search continues after this task.
                 Err(DecisionStop::Refused(Refusal::FilesBusy { .. } | Refusal::ApprovalRequired { .. })) => {
                     ask.after = Some(offer::position(task))
                 }
@@ -218,8 +219,8 @@ pub(crate) fn claim_next(case: &mut Case<'_>, id: WorkflowId, include_failed: bo
             continue;
         }
         match page.next {
-            // The first page is short because usually its first task fits. If no task of it fits the agent, the search
-            // continues with longer pages.
+            // The first page is short because usually its first task fits. If no task of the first page fits the agent,
+            // the search continues with longer pages.
             Some(after) if pages < limits::CLAIM_PAGES_MAX => {
                 (ask.after, ask.limit) = (Some(after), limits::CANDIDATES_MAX);
                 pages += 1;
@@ -251,7 +252,8 @@ pub(crate) fn release(
     Ok(Reply::Released)
 }
 
-/// Ends a claim because its program crashed. The reply says whether the task failed because its attempts are used up.
+/// Ends a claim because the program of its agent crashed. The reply says whether the task failed because its attempts
+/// are used up.
 pub(crate) fn crash(case: &mut Case<'_>, id: TaskId, attempt: u32, reason: &str) -> Result<Reply, DecisionStop> {
     if case.rights != Rights::Runner {
         return Err(Refusal::NotPermitted { problem: "only the runner sees programs crash".to_owned() }.into());

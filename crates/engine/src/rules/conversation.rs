@@ -1,5 +1,5 @@
-//! Conversations of clients, as the clients' hooks report them: which agents belong to a conversation, their signs of
-//! life, the end of the conversation, and missing handoffs (the closing reports of agents).
+//! The rules for conversations of clients, as the clients' hooks report them: which agents belong to a conversation,
+//! their signs of life, the end of the conversation, and missing handoffs (the closing reports of agents).
 
 use crate::agent::{Agent, Origin};
 use crate::case::Case;
@@ -119,8 +119,9 @@ pub(crate) fn end(case: &mut Case<'_>, conversation: &str) -> Result<Reply, Deci
     Ok(Reply::SessionClosed { released })
 }
 
-/// Returns whether the agent registered last on a live connection of another client. The name of a conversation is not
-/// a secret, so a hook of one client must not change the agents of another client.
+/// Returns whether the agent registered last on a live connection of another client. Any client could report the name
+/// of another client's conversation, because such a name is not a secret. So a hook of one client must not change the
+/// agents of another client.
 fn is_foreign(case: &Case<'_>, agent: &Agent) -> bool {
     agent.session.is_some_and(|home| case.caller.foreign.contains(&home))
 }

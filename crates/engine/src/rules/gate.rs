@@ -57,8 +57,9 @@ pub(crate) fn ask(case: &mut Case<'_>, asked: &AskApproval) -> Result<Reply, Dec
     if !begins || attempt != task.attempt + 1 {
         return Err(Refusal::state(format!("attempt {attempt} of {id} cannot begin now")).into());
     }
-    // A rejection blocks the task. So the engine asks only when the dependencies are met: otherwise a blocked task
-    // could wait for a task that a change of the plan could still replace.
+    // If the person rejects the request, the task is blocked. If a dependency were open at that time, the blocked task
+    // would wait for a task that a change of the plan could replace. So the engine asks only when all dependencies are
+    // met.
     dependencies_met(case, task)?;
     match gate_state(case.world, task, case.now)? {
         GateState::Missing => return Err(nothing().into()),

@@ -1,4 +1,4 @@
-//! Sending and acknowledging messages.
+//! The rules for sending and acknowledging messages.
 
 use crate::agent::is_slug;
 use crate::case::Case;
@@ -57,8 +57,8 @@ struct Envelope<'a> {
     draft: &'a MessageDraft,
 }
 
-/// Returns the slug (short name) of a recipient. An agent that unregistered counts as not found, because it reads no
-/// more messages.
+/// Returns the slug (short name) of a recipient. An agent that unregistered counts as not found, because such an agent
+/// no longer reads messages.
 fn slug_of(case: &Case<'_>, owner: MailboxOwner) -> Result<String, DecisionStop> {
     match owner {
         MailboxOwner::Human => Ok("human".to_owned()),
@@ -141,8 +141,8 @@ fn broadcast(case: &mut Case<'_>, filter: &RecipientMatch, envelope: &Envelope<'
     Ok(Reply::Broadcast { messages, thread: envelope.thread, full })
 }
 
-/// Sends a message of the engine to agents, and always to a person. It is delivered even to a full mailbox, because the
-/// number of tasks limits the number of these messages.
+/// Sends a message of the engine to agents, and always to a person. The message is delivered even to a full mailbox,
+/// because the number of tasks limits the number of these messages.
 pub(crate) fn notify(case: &mut Case<'_>, agents: &[AgentId], draft: &MessageDraft) -> Result<(), DecisionStop> {
     let owners: Vec<MailboxOwner> =
         agents.iter().map(|agent| MailboxOwner::Agent(*agent)).chain([MailboxOwner::Human]).collect();

@@ -1,5 +1,6 @@
-//! Approvals that end without a decision by a person: the asking agent's session continues and uses them, its claim
-//! ends, the agent unregisters, or they expire.
+//! The rules for approvals that end without a further decision by a person. An approval ends in this way when the
+//! asking agent's session continues and uses it, when the claim that asked for it ends, when the asking agent
+//! unregisters, or when the approval expires.
 
 use crate::approval::{Approval, ApprovalState, ApprovalStatus, WaitingTask};
 use crate::case::Case;
@@ -15,8 +16,8 @@ use crate::task::{Status, Task, TaskState};
 use crate::world::{DecisionStop, Need, TaskRowNeed};
 
 /// Revokes approvals that this command made useless. When a claim ends, or continues without the answer that it waited
-/// for, its pending requests need no decision any more. When a claim ends, the approvals that were given to it end,
-/// too.
+/// for, the pending requests of the claim need no decision any more. When a claim ends, the approvals that a person
+/// gave to it end, too.
 #[expect(clippy::wildcard_enum_match_arm, reason = "few events end the waiting for an answer")]
 pub(crate) fn withdraw(case: &mut Case<'_>) -> Result<(), DecisionStop> {
     let mut moot: Vec<(TaskId, Moot)> = Vec::new();
@@ -80,9 +81,9 @@ fn end_open(case: &mut Case<'_>, task: TaskId, moot: &Moot) -> Result<(), Decisi
     Ok(())
 }
 
-/// Consumes the approvals that an agent got while its program did not run. This happens when the agent's session
-/// continues, or when the runner starts the agent's program for the task `only`. Revokes the approvals that belong to
-/// an earlier attempt.
+/// Consumes the approvals that an agent got while its program did not run. This function is called when the agent's
+/// session continues, or when the runner starts the agent's program for the task `only`. Revokes the approvals that
+/// belong to an earlier attempt.
 pub(crate) fn take_up(case: &mut Case<'_>, agent: AgentId, only: Option<TaskId>) -> Result<(), DecisionStop> {
     let list = ApprovalQuery::OpenOfAgent { agent, limit: limits::EXPIRED_APPROVALS_MAX };
     let rows = case.world.ask(&list)?;

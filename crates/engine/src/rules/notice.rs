@@ -1,5 +1,5 @@
 //! Records that a person saw an approval, and manages the notices that tell people about approvals outside of Handover.
-//! One sender at a time sends a notice. If the sender dies, another one sends the notice again.
+//! One sender at a time sends a notice. If the sender dies, another sender sends the notice again.
 
 use crate::approval::{Approval, ApprovalStatus, Via};
 use crate::case::Case;
@@ -78,7 +78,7 @@ pub(crate) fn take(case: &mut Case<'_>, channel: Channel) -> Result<Reply, Decis
 }
 
 /// Records whether a notice (a message to a person about a pending approval) was sent. A report about an earlier try
-/// changes nothing, because another sender has taken the notice since.
+/// changes nothing, because another sender has taken the notice in the meantime.
 pub(crate) fn settle(
     case: &mut Case<'_>,
     (id, channel): (ApprovalId, Channel),

@@ -1,5 +1,5 @@
-//! Calls that a gate (a rule of a client's hook) stopped. A call passes when a person approved exactly this call.
-//! Otherwise a person is asked.
+//! The rules for calls that a gate (a rule of a client's hook) stopped. A call passes when a person approved exactly
+//! this call. Otherwise a person is asked.
 
 use crate::approval::{Approval, ApprovalState};
 use crate::case::Case;
@@ -13,8 +13,8 @@ use crate::rules::{agent, approval};
 use crate::world::{ApprovalNeed, DecisionStop};
 
 /// Decides about a call that a gate (a rule of a client's hook) stopped: consumes a matching approval, repeats a
-/// matching rejection, or asks a person. All this is one transaction, so that of two calls with the same approval only
-/// one passes.
+/// matching rejection, or asks a person. These steps are one transaction. So when two calls need the same approval,
+/// only one of them passes.
 pub(crate) fn pass(case: &mut Case<'_>, passing: &PassGate) -> Result<Reply, DecisionStop> {
     let PassGate { asked, newcomer } = passing;
     let print = &asked.fingerprint;
@@ -51,8 +51,9 @@ pub(crate) fn pass(case: &mut Case<'_>, passing: &PassGate) -> Result<Reply, Dec
     Ok(approval::record(case, approval, asked, Actor::Agent(*id), None))
 }
 
-/// Returns a reply that repeats a person's earlier rejection. A rejection is repeated for as long as a new request
-/// could stay pending. After that time, returns `None`, and a person is asked again.
+/// Returns a reply that repeats a person's earlier rejection of the same call. The rejection is repeated only for a
+/// limited time, which is as long as the time in which a new request could stay pending. After that time, returns
+/// `None`, and a person is asked again.
 fn told_no(refused: &Approval, case: &Case<'_>) -> Option<Reply> {
     let (at, reason) = match &refused.state {
         ApprovalState::Rejected { at, reason, .. } => (*at, Some(reason.clone())),

@@ -18,7 +18,7 @@ use crate::workspace::{Attachment, Repository, Workspace, WorkspaceStatus};
 use crate::world::{BoolNeed, DecisionStop, Need, TaskIdNeed};
 
 /// Returns the repository at a path. Registers the repository if it is not known. `field` is the name of the input
-/// field with the path; a refusal names it.
+/// field with the path; a refusal names this field.
 fn repository(case: &mut Case<'_>, field: &str, path: &str, name: Option<&str>) -> Result<RepositoryId, DecisionStop> {
     check::path(field, path)?;
     check::optional(name, |text| check::name("name", text))?;
@@ -175,8 +175,8 @@ pub(crate) fn update_workspace(case: &mut Case<'_>, update: &UpdateWorkspace) ->
     Ok(Reply::WorkspaceUpdated { cleaned: update.cleaned.clone() })
 }
 
-/// Refuses to change or clean up a workspace while another agent holds a task in it, unless the caller holds a task in
-/// it, too.
+/// Refuses to change or clean up a workspace while another agent holds a task in the workspace, unless the caller
+/// itself holds a task in this workspace.
 fn may_change(case: &Case<'_>, workspace: &Workspace) -> Result<(), DecisionStop> {
     let held = case.world.ask(&TaskIdNeed::HeldIn(workspace.workflow, workspace.id))?;
     case.world.want(held.iter().map(|task| Need::Task(*task)))?;
@@ -241,8 +241,8 @@ pub(crate) fn create_template(
         check::name("variables", variable)?;
         check::size("variables", value, limits::TEXT_BYTES_MAX)?;
     }
-    // The names in a template may contain variables. A plan that is wrong with the variables in it is also wrong after
-    // they are replaced, so it is checked here.
+    // The names in a template may contain variables, so the plan is checked before the variables are replaced. A
+    // mistake that the check finds now would remain after the variables are replaced.
     Plan::whole(body.tasks.clone())?;
     if *case.world.ask(&BoolNeed::TemplateNamed(name.to_owned()))? {
         return Err(Refusal::DuplicateTemplate { name: name.to_owned() }.into());

@@ -1,8 +1,8 @@
-//! Setting a plan: in one command, or in pieces that stay hidden until the last piece is stored.
+//! The rules for setting a plan: in one command, or in pieces that stay hidden until the last piece is stored.
 //!
-//! The tasks of a workflow in the status `planning` are hidden, so the pieces of a plan are stored as ordinary tasks.
-//! Each unfinished plan (a draft) has a token. A piece with another token is refused, so two planners cannot mix their
-//! plans. If a planner dies, the next planner deletes its draft.
+//! The tasks of a workflow in the status `planning` are hidden from agents, so the pieces of a plan can be stored as
+//! ordinary tasks. Each unfinished plan (a draft) has a token. A piece with another token is refused, so two planners
+//! cannot mix their plans. If a planner dies, the next planner deletes the draft of the dead planner.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::rules::workflow::open;
 use crate::workflow::{PlanDraft, Workflow, WorkflowStatus};
 use crate::world::{DecisionStop, TaskRowNeed};
 
-/// The values that describe a whole plan. When a plan is set in pieces, the caller gives them in the last step.
+/// The values that describe a whole plan. When a plan is set in pieces, the caller gives these values in the last step.
 pub(crate) struct PlanCommit<'a> {
     pub(crate) summary: &'a str,
     pub(crate) tasks: u32,

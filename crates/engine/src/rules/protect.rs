@@ -69,7 +69,7 @@ pub(crate) fn task(case: &Case<'_>, task: &Task, loosening: Loosening) -> Result
 }
 
 /// Refuses to remove a task from the plan when the task is protected (for example by a required review), or waits for a
-/// protected task. Otherwise a caller could add the task again without that dependency.
+/// protected task. Otherwise a caller could remove the task and add it again without the protection or the dependency.
 pub(crate) fn removal(case: &Case<'_>, removed: &Task, loosening: Loosening) -> Result<(), DecisionStop> {
     task(case, removed, loosening)?;
     if matches!(case.rights, Rights::Person | Rights::Engine) {
@@ -133,7 +133,7 @@ pub(crate) fn replan(case: &Case<'_>, workflow: WorkflowId, dropped: &BTreeSet<T
 /// An act that changes the status or the settings of a workflow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Steering {
-    /// Suspending, resuming or reopening a workflow. A coordinator may do this, too.
+    /// Suspending, resuming or reopening a workflow. A person or a coordinator may do this.
     Pause,
     End,
     Settings,
@@ -160,8 +160,8 @@ pub(crate) fn workflow(
 }
 
 /// Keeps dependencies on protected tasks (for example, tasks with a required review) when a task is skipped. If the
-/// skipped task waits for protected tasks, each task that waited for the skipped task now waits for them. Returns the
-/// tasks that still wait.
+/// skipped task waits for protected tasks, each task that waited for the skipped task now waits for these protected
+/// tasks. Returns the tasks that wait for protected tasks now.
 pub(crate) fn keep_dependencies(case: &mut Case<'_>, skipped: &Task) -> Result<BTreeSet<TaskId>, DecisionStop> {
     if skipped.unmet == 0 {
         return Ok(BTreeSet::new());

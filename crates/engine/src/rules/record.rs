@@ -1,4 +1,5 @@
-//! The records that the holder of a task makes while it works: its plan for the task, a new plan, checkpoints.
+//! The records that the holder of a task makes while it works: its first plan for the task, later plans, and
+//! checkpoints.
 
 use crate::case::Case;
 use crate::check;

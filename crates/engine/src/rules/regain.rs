@@ -1,7 +1,8 @@
-//! Regaining an expired claim: the agent that held the task is alive, and no other agent took the task.
+//! The rules for regaining an expired claim. The agent that held the task must be alive, and no other agent may have
+//! taken the task.
 //!
-//! A machine that gives no sign of life for the length of a lease loses its claims. Other agents can take the tasks
-//! then. When the machine wakes up, it asks for each of its claims again before it continues:
+//! A machine that gives no sign of life for the length of a lease loses its claims. After that, other agents can take
+//! the tasks. When the machine wakes up, it asks for each of its claims again before it continues:
 //!
 //! ```text
 //! ended by the clock, open, the same attempt ──> held again; nothing counts against the attempts
@@ -21,7 +22,8 @@ use crate::task::{Task, TaskState};
 use crate::world::{CheckpointNeed, DecisionStop};
 
 /// The number of newest checkpoints that are searched for the record of the claim's end. Other agents may have added
-/// checkpoints since. If they added more than this number, the record is not found and the claim is lost.
+/// checkpoints after that record. If they added more checkpoints than this number, the record is not found and the
+/// claim is lost.
 const NOTES_MAX: u32 = 50;
 
 pub(crate) fn regain(case: &mut Case<'_>, id: TaskId, attempt: u32) -> Result<Reply, DecisionStop> {
@@ -29,8 +31,8 @@ pub(crate) fn regain(case: &mut Case<'_>, id: TaskId, attempt: u32) -> Result<Re
     let agent = case.present(Some(task))?;
     let until = case.now + workflow.lease_ms;
     if task.holder() == Some(agent) && task.attempt == attempt {
-        // The claim has not been ended, even if its lease expired. It continues as if the lease had been renewed in
-        // time.
+        // The claim was never ended, even if its lease has expired. So the claim continues as if the lease had been
+        // renewed in time.
         case.touch(agent)?;
         if task.state.running_lease().is_some_and(|lease| lease.until < until) {
             case.events.push(Event::Renewed { task: id, workflow: workflow.id, until });
@@ -42,7 +44,7 @@ pub(crate) fn regain(case: &mut Case<'_>, id: TaskId, attempt: u32) -> Result<Re
     }
     let start = claim::may_go_on(case, task, workflow, agent)?;
     claim::end_dead(case, &start);
-    // Load the task's detail, because regaining clears the outcome of the failed attempt in it.
+    // Load the task's detail, because regaining the claim of a failed task clears the stored outcome in the detail.
     if matches!(task.state, TaskState::Failed { .. }) {
         case.world.detail(id)?;
     }

@@ -1,4 +1,5 @@
-//! Changing the plan of a workflow that runs: add a task, remove a task, or replace the tasks that have not started.
+//! The rules for changing the plan of a workflow that runs: add a task, remove a task, or replace all tasks that can be
+//! removed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -30,7 +31,7 @@ fn replannable(case: &Case<'_>, id: WorkflowId) -> Result<Workflow, DecisionStop
     Ok(workflow)
 }
 
-/// Returns the existing tasks that a plan names, each under the name or id that the plan uses. The flag tells whether
+/// Returns the existing tasks that a plan names, each under the name or id that the plan uses. The flag is true when
 /// the existing task is completed or skipped.
 fn existing(
     case: &Case<'_>,
@@ -127,8 +128,8 @@ pub(crate) fn remove(case: &mut Case<'_>, id: WorkflowId, task: TaskId) -> Resul
     let mut waits = Vec::new();
     for dependent in dependents {
         let has = world.ask(&TaskIdNeed::Dependencies(*dependent))?;
-        // `unmet` is the number of open tasks that a task waits for. It still includes the removed task, which was
-        // open.
+        // `unmet` is the number of open tasks that a task waits for. The stored number includes the removed task, which
+        // was open, so 1 is subtracted.
         let mut unmet = world.task(*dependent)?.unmet.saturating_sub(1);
         for dependency in dependencies.iter().filter(|id| !has.contains(id)) {
             rewired.push((*dependent, *dependency));
@@ -146,8 +147,8 @@ pub(crate) fn remove(case: &mut Case<'_>, id: WorkflowId, task: TaskId) -> Resul
     Ok(reply)
 }
 
-/// Replaces every task that has not started. A task that has started never waits for a task that has not, so the tasks
-/// that stay need no change.
+/// Replaces every task that can be removed: the pending tasks that no agent holds, and the blocked tasks. A task that
+/// stays has started or is finished, so it waits for none of the replaced tasks and needs no change.
 pub(crate) fn replan(
     case: &mut Case<'_>,
     id: WorkflowId,

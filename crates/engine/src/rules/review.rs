@@ -1,5 +1,5 @@
-//! Reviews. Any caller may open one, but only the runner records the answers of the reviewing agent. If an agent could
-//! record answers, it could record "nothing found" for its own work.
+//! The rules for reviews. Any caller may open a review, but only the runner records the answers of the reviewing agent.
+//! If an agent could record answers, it could record "nothing found" for its own work.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -56,8 +56,9 @@ pub(crate) fn open(case: &mut Case<'_>, open: &OpenReview) -> Result<Reply, Deci
     Ok(reply)
 }
 
-/// Returns the actor under whose name the caller continues the review. Allowed are the actor that asked for the review,
-/// the holder of the task that waits for it, and callers that may act for them.
+/// Returns the actor under whose name the caller continues the review. If a task waits for the review, only the holder
+/// of that task may continue the review. Otherwise only the actor that asked for the review may continue it. Callers
+/// that may act on tasks of others may always continue it.
 fn requester(case: &Case<'_>, review: &Review) -> Result<Actor, DecisionStop> {
     if let Some(gate) = review.gate {
         let (task, _) = case.task(gate.task)?;
@@ -261,7 +262,8 @@ fn merge(
     Ok(given)
 }
 
-/// Records a decision about a finding; it replaces an earlier decision. The next round sends it to the reviewing agent.
+/// Records a decision about a finding. The new decision replaces an earlier one. The next round sends the decision to
+/// the reviewing agent.
 pub(crate) fn decide(
     case: &mut Case<'_>,
     id: ReviewId,
@@ -283,10 +285,10 @@ pub(crate) fn decide(
     Ok(Reply::FindingDecided { open })
 }
 
-/// The maximum number of reviews of one task that are read: the newest ones. Older reviews do not count.
+/// The maximum number of reviews of one task that are read. The newest reviews are read; older reviews do not count.
 const GATES: u32 = 20;
 
-/// Refuses to complete a task that needs a review, if it was not reviewed yet or a finding has no decision.
+/// Refuses to complete a task that needs a review, if the task has not been reviewed or if a finding has no decision.
 pub(crate) fn is_passed(case: &Case<'_>, task: &Task) -> Result<(), DecisionStop> {
     if !task.review {
         return Ok(());

@@ -1,6 +1,6 @@
 //! Project context (the shared knowledge about the project) in sections. A writer computes a section's new body from
-//! the version that it read, and names this version. If another writer changed the section since, the write is refused
-//! and the writer must read again. So no writer's text is lost.
+//! the version that it read, and names this version. If another writer has changed the section after that version, the
+//! write is refused and the writer must read the section again. So no writer overwrites the text of another writer.
 
 use crate::agent::is_slug;
 use crate::case::Case;

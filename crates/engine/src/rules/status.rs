@@ -1,5 +1,5 @@
-//! Moves a task from one status to another. The rules here say who may make each move, what it requires, and what it
-//! changes.
+//! Moves a task from one status to another. For each move, the rules in this file say which callers may make it, which
+//! conditions it needs, and which changes it makes.
 
 use std::collections::BTreeSet;
 
@@ -120,8 +120,8 @@ fn stay(case: &mut Case<'_>, task: &Task, attempt: Option<u32>, to: &Target) -> 
         }
     }
     if asked.as_ref().is_some_and(|asked| asked != recorded) {
-        // This request repeats an earlier one, but with a different text. A reply of success would silently lose that
-        // text.
+        // This request repeats an earlier one, but with a different text. If the reply reported success, the caller
+        // would not learn that the new text was not stored.
         return Err(Refusal::InvalidTransition { from: task.status(), to: to.status() }.into());
     }
     Ok(reply)
@@ -226,8 +226,8 @@ fn next_state(case: &mut Case<'_>, step: &StatusStep<'_>, to: &Target) -> Result
     Ok(moved)
 }
 
-/// Returns the record of a move to pending that changes nothing else. The calling function then sets the fields of the
-/// real move.
+/// Returns the record of a move of the task to the status pending, with all other fields empty. A function that makes
+/// another move changes these fields.
 pub(crate) fn blank(task: &Task) -> Moved {
     Moved {
         task: task.id,
@@ -245,7 +245,7 @@ pub(crate) fn blank(task: &Task) -> Moved {
 }
 
 /// Returns the lease of the task in its new status. A change of the status by the holder is a sign of life and extends
-/// the lease. A change by another actor does not.
+/// the lease. A change by another actor does not extend the lease.
 fn lease(case: &Case<'_>, step: &StatusStep<'_>) -> Result<Lease, DecisionStop> {
     let held = step.task.state.lease();
     let mut lease = held.cloned().ok_or_else(|| Refusal::state("no agent holds the task; claim it first"))?;
@@ -255,8 +255,8 @@ fn lease(case: &Case<'_>, step: &StatusStep<'_>) -> Result<Lease, DecisionStop> 
     Ok(lease)
 }
 
-/// Resumes a task. A paused task gets a fresh lease. If its agent has unregistered, the task becomes pending instead,
-/// and the agent that claims it next gets the answer.
+/// Resumes a task. A paused task gets a fresh lease. If the agent of a paused task has unregistered, the task becomes
+/// pending, and the agent that claims the task next gets the answer.
 fn resume(
     case: &mut Case<'_>,
     step: &StatusStep<'_>,
@@ -282,13 +282,14 @@ fn resume(
     Ok(TaskState::InProgress { lease: case.fresh_lease(held.agent, step.workflow) })
 }
 
-/// Returns whether a failed task gets new attempts when it is tried again. Any agent may retry while attempts are left.
-/// When they are used up, only a caller that may act on tasks of others can grant new ones.
+/// Returns whether the retry of a failed task sets its number of used attempts back to 0. That is so for a caller that
+/// may act on tasks of others. Any other caller may retry only while the task has attempts left.
 fn retry(case: &Case<'_>, task: &Task) -> Result<bool, DecisionStop> {
     if task.status() != Status::Failed {
         return Ok(false);
     }
-    // Load the task's detail, because the retry clears the outcome of the failed attempt in it.
+    // Load the task's detail, because the retry clears the outcome of the failed attempt, which is stored in the
+    // detail.
     case.world.detail(task.id)?;
     if !task.has_attempts_left() && !case.may_override() {
         let problem = "the task's attempts are used up; only a person or the coordinator may retry or replan it";

@@ -26,8 +26,8 @@ pub(crate) fn create(
     if let Some(agent) = agent {
         case.world.agent(agent)?;
     }
-    // Each HTTP server registers the token of the machine's token file when it starts, so the token may be known
-    // already.
+    // Each HTTP server of Handover registers the token from the machine's token file when the server starts. So this
+    // token may already be known.
     if let Some(known) = case.world.token_hashed(hash)? {
         if known.scope == scope && known.agent == agent && known.revoked.is_none() {
             return Ok(Reply::TokenCreated { token: known.id });
@@ -53,7 +53,8 @@ pub(crate) fn revoke(case: &mut Case<'_>, id: TokenId) -> Result<Reply, Decision
     by_a_person(case)?;
     let token = case.world.token(id)?;
     // No call can use the revoked token any more. So the claims of its agents end now, before their leases expire. One
-    // command ends the claims of a bounded number of agents; revoking the token again ends those of the others.
+    // command ends the claims of a bounded number of agents. When the token has more agents, the caller can revoke the
+    // token again to end the remaining claims.
     agent::end_home(case, SessionId::of_token(id), SessionEnd::Closed)?;
     if token.revoked.is_none() {
         let token = Token { revoked: Some(case.now), ..token.clone() };

@@ -1,5 +1,6 @@
-//! Turns (runs of an agent's program), and the verifications of their outputs. Only the runner records them. If an
-//! agent could record them, it could record a passed verification that never ran, and complete its task.
+//! The rules for turns (runs of an agent's program) and for the verifications of their outputs. Only the runner records
+//! turns and verifications. If an agent could record them, it could record a passed verification that never ran, and
+//! complete its task.
 
 use crate::case::Case;
 use crate::check;

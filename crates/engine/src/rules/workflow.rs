@@ -121,8 +121,8 @@ pub(crate) fn set_status(
     Ok(Reply::WorkflowMoved { status })
 }
 
-/// Refuses a change of the workflow's status if the caller is not allowed to make it. Some changes are for a person
-/// only, others also for a coordinator.
+/// Refuses a change of the workflow's status if the caller is not allowed to make it. Some changes are allowed only for
+/// a person. Other changes are allowed for a person and for a coordinator.
 fn steered(case: &Case<'_>, workflow: &Workflow, to: WorkflowStatus) -> Result<(), DecisionStop> {
     let act = match (workflow.status, to) {
         (_, WorkflowStatus::Paused) => ("suspend", Steering::Pause),
@@ -138,8 +138,8 @@ fn steered(case: &Case<'_>, workflow: &Workflow, to: WorkflowStatus) -> Result<(
     protect::workflow(case, workflow, act.0, act.1)
 }
 
-/// Starts, suspends or resumes a workflow. A repeated request has no further effect. A refusal names the act, for
-/// example that the workflow cannot be suspended, and not the new status.
+/// Starts, suspends or resumes a workflow. A repeated request has no further effect. A refusal names the act: for
+/// example, it says that the workflow cannot be suspended.
 pub(crate) fn steer(case: &mut Case<'_>, id: WorkflowId, course: Course) -> Result<Reply, DecisionStop> {
     let status = open(case, id)?.status;
     let to = match (course, status) {
@@ -210,7 +210,8 @@ pub(crate) fn set_config(case: &mut Case<'_>, id: WorkflowId, patch: &Json) -> R
 
 pub(crate) fn lock(case: &mut Case<'_>, id: WorkflowId, owner: &str) -> Result<Reply, DecisionStop> {
     check::key("session_id", owner)?;
-    // A caller may not name another agent as the owner of the lock, because only that agent could remove the lock.
+    // A caller may not name another agent as the owner of the lock, because then the caller could not remove its own
+    // lock.
     if !case.owns_lock(owner, Some(owner))? {
         let problem = format!("{owner} is another agent; lock with your own agent id or a text of your own");
         return Err(Refusal::NotPermitted { problem }.into());
@@ -235,7 +236,7 @@ pub(crate) fn unlock(case: &mut Case<'_>, id: WorkflowId, owner: &str) -> Result
     let Some(lock) = workflow.lock.as_ref().filter(|lock| lock.until > case.now) else {
         return Ok(Reply::Unlocked);
     };
-    // A person, or a person's script, may remove any lock, for example one of an agent that is gone.
+    // A person, or a person's script, may remove any lock, for example the lock of an agent that is gone.
     if !case.rights.is_persons() && !case.owns_lock(&lock.owner, Some(owner))? {
         return Err(Refusal::WorkflowLocked { owner: lock.owner.clone(), until: lock.until }.into());
     }

@@ -251,7 +251,8 @@ fn expired(task: &Task, now: Timestamp) -> Option<(Timestamp, TaskId)> {
     Some((lease.until, task.id))
 }
 
-/// Returns the agents, the last registered first: at most as many as one connection may have.
+/// Returns the agents in the order of their last registration, the newest first. Returns at most as many agents as one
+/// connection may have.
 fn last<'a>(agents: impl Iterator<Item = &'a Agent>) -> Vec<&'a Agent> {
     let mut found: Vec<&Agent> = agents.collect();
     found.sort_by_key(|agent| std::cmp::Reverse((agent.registered, agent.created, agent.id)));

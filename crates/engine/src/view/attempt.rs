@@ -1,5 +1,5 @@
-//! The complete state of an attempt (one claim of a task). With it, a runner can take over the attempt and continue
-//! exactly where the previous runner stopped.
+//! The complete state of an attempt (one claim of a task). With this state, a runner can take over the attempt and
+//! continue exactly where the previous runner stopped.
 
 use super::{Reviewed, gating};
 use crate::approval::Approval;
@@ -13,14 +13,14 @@ use crate::verification::Verification;
 use crate::workflow::{Workflow, WorkflowDetail};
 use crate::world::{CheckpointNeed, DecisionStop, Need, NumberNeed, TypedQuestion, World};
 
-/// The maximum number of turns (runs of an agent's program) of one attempt that are read. Other limits stop every
-/// attempt before it has more turns.
+/// The maximum number of turns (runs of an agent's program) of one attempt that are read. Other limits stop an attempt
+/// before it reaches this number.
 const TURN_ROWS: u32 = 500;
-/// The maximum number of checkpoints of the task that are read: the newest ones. The last question and its answer are
-/// among them.
+/// The maximum number of checkpoints of the task that are read. The newest checkpoints are read. The last question and
+/// its answer are among them.
 const CHECKPOINT_ROWS: u32 = 50;
 /// The maximum numbers of the newest verifications, approvals and questions of the task that are read. The runner needs
-/// only those of the task's last attempt, and one attempt has fewer.
+/// only the rows of the task's last attempt, and one attempt has fewer rows than this.
 const VERIFICATION_ROWS: u32 = 500;
 const APPROVAL_ROWS: u32 = 500;
 const QUESTION_ROWS: u32 = 500;
@@ -62,7 +62,7 @@ pub fn attempt(world: &World, id: TaskId) -> Result<AttemptView, DecisionStop> {
     let rows = [Need::Workflow(task.workflow), Need::WorkflowDetail(task.workflow), Need::Detail(id), newest.need()];
     world.want(lists.into_iter().chain(rows))?;
     let of_attempt = |turn: &&Turn| turn.attempt == task.attempt;
-    // Leaves out the approval of the task's gate, because the claim has already used it up.
+    // The approval of the task's gate is left out, because the claim has already used it up.
     let from_here = |approval: &&Approval| !approval.is_gate();
     Ok(AttemptView {
         task: task.clone(),

@@ -35,7 +35,7 @@ pub struct Worked {
 }
 
 /// The maximum number of runners that are read, and the maximum number of running turns (runs of agents' programs) that
-/// are read for each runner. Further ones are left out.
+/// are read for each runner. Further runners and turns are left out.
 const RUNNERS_MAX: u32 = 50;
 const RUNNING_MAX: u32 = 500;
 
@@ -45,7 +45,8 @@ pub fn runners(world: &World, now: Timestamp) -> Result<Vec<Runner>, DecisionSto
     Ok(all.iter().filter(|runner| runner.is_alive(now)).cloned().collect())
 }
 
-/// Returns the turns (runs of agents' programs) of a workflow that have not ended. It looks at all known runners.
+/// Returns the turns (runs of agents' programs) of a workflow that have not ended. The function looks at the turns of
+/// all known runners.
 pub fn running(world: &World, id: WorkflowId) -> Result<Vec<Turn>, DecisionStop> {
     let all = world.ask(&RunnerQuery { limit: RUNNERS_MAX })?;
     let list = |runner: &Runner| TurnQuery::Running { runner: runner.name.clone(), limit: RUNNING_MAX };

@@ -50,8 +50,8 @@ pub struct Mailed {
     pub unread: u32,
 }
 
-/// Returns a page of messages, newest first. It reads a bounded number of messages, even if few of them match the
-/// filter. The page has the position at which the next page begins.
+/// Returns a page of messages, newest first. The function reads a bounded number of messages, even if few of them match
+/// the filter. So a page can have fewer messages than asked for and name a position at which the next page begins.
 pub fn mail(
     world: &World,
     owner: MailboxOwner,

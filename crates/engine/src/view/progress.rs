@@ -13,7 +13,7 @@ use crate::world::{DecisionStop, TypedQuestion, UnmetNeed, World};
 pub struct ProgressView {
     pub workflow: Workflow,
     pub by_status: Vec<(String, u32)>,
-    /// The last position in the plan such that all tasks up to it are completed or skipped.
+    /// The last position in the plan up to which all tasks are completed or skipped.
     pub completed_sequence: u32,
     /// The first position in the plan whose task is neither completed nor skipped. 0 when there is no such task.
     pub current_sequence: u32,

@@ -8,7 +8,7 @@ use crate::review::{Finding, Review, ReviewRound};
 use crate::time::Timestamp;
 use crate::world::{DecisionStop, TypedQuestion, World};
 
-/// The maximum number of rounds of a review that are shown: the newest ones.
+/// The maximum number of rounds of a review that are shown. The newest rounds are shown.
 const ROUND_ROWS: u32 = 100;
 
 #[derive(Debug, Clone, PartialEq)]

@@ -67,7 +67,7 @@ pub fn context(world: &World, id: TaskId, checkpoints: u32, prior_full: bool) ->
     })
 }
 
-/// Returns the first `limit` rows, and the number of rows that it leaves out.
+/// Returns the first `limit` rows, and the number of rows that are left out.
 fn cut<T>(mut rows: Vec<T>, limit: usize) -> (Vec<T>, u32) {
     let more = rows.len().saturating_sub(limit);
     rows.truncate(limit);

@@ -33,7 +33,7 @@ use crate::workspace::{Repository, Workspace};
 pub trait TypedQuestion: Clone + Ord + Into<Need> + 'static {
     type Answer;
 
-    /// Returns this question as a need, the form in which the store gets it.
+    /// Returns this question as a `Need`, which is the form in which the store gets the question.
     fn need(&self) -> Need {
         self.clone().into()
     }
@@ -45,7 +45,8 @@ pub trait TypedQuestion: Clone + Ord + Into<Need> + 'static {
     fn answers_mut(maps: &mut AnswerMaps) -> &mut BTreeMap<Self, Self::Answer>;
 }
 
-/// The answers that a decision has loaded. Many commands need none, so the maps are made with the first answer.
+/// The answers that a decision has loaded. Many commands need no answers, so the maps are created only when the first
+/// answer is stored.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LoadedAnswers(Option<Box<AnswerMaps>>);
 

@@ -38,7 +38,7 @@ pub enum Need {
     /// The token whose secret has this hash.
     TokenHashed(String),
     Turn(TurnId),
-    /// The task's running turn (a run of an agent's program that has not ended), the newest one if there are several.
+    /// The task's running turn (a run of an agent's program that has not ended). If there are several, the newest one.
     /// Evaluations and reviews are left out.
     TurnRunning(TaskId),
     Section(String),
@@ -51,7 +51,7 @@ pub enum Need {
     Runner(String),
     Review(ReviewId),
     Round(ReviewId, u32),
-    /// One finding of a review, by the id that the reviewing agent gave it.
+    /// One finding of a review, by the id that the reviewing agent gave to the finding.
     Finding(ReviewId, String),
 
     TaskIds(TaskIdNeed),
@@ -98,7 +98,7 @@ pub enum TaskRowNeed {
     /// Tasks that a new plan of the workflow would remove.
     Removable(WorkflowId),
     Candidates(Candidates),
-    /// The tasks that a task waits for, directly or through others, and that are neither completed nor skipped.
+    /// The tasks that a task waits for, directly or through other tasks, and that are neither completed nor skipped.
     OpenAncestors(TaskId),
     /// Tasks of a workflow that are neither completed nor skipped.
     Open(WorkflowId),
@@ -136,11 +136,11 @@ pub enum AgentIdNeed {
     WithSlug(String),
     /// Agents whose last registration was on this connection, the last registered agent first.
     OfSession(SessionId),
-    /// Agents that belong to a conversation of a client, the last registered first.
+    /// Agents that belong to a conversation of a client, the last registered agent first.
     OfConversation(String),
     /// Agents that registered by the client's call with this id.
     OfCall(String),
-    /// Agents with this name and runtime, the last registered first.
+    /// Agents with this name and runtime, the last registered agent first.
     Same { name: String, runtime: String },
     /// Registered agents with a role.
     WithRole(String),
@@ -157,7 +157,8 @@ pub enum WorkflowIdNeed {
     WithExpired(Timestamp),
 }
 
-/// A need (a question to the store) for the checkpoints of a task with a higher number than `after`, in their order.
+/// A need (a question to the store) for the checkpoints of a task with a higher number than `after`, in ascending
+/// order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CheckpointNeed {
     pub task: TaskId,
@@ -165,8 +166,8 @@ pub struct CheckpointNeed {
     pub limit: u32,
 }
 
-/// A need (a question to the store) for messages of a mailbox. With `unread`, the answer has the unread messages by
-/// priority and number. Otherwise it has all messages with a higher number than `after`.
+/// A need (a question to the store) for messages of a mailbox. If `unread` is true, the answer has the unread messages,
+/// ordered by priority and then by number. Otherwise the answer has all messages with a higher number than `after`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct InboxNeed {
     pub owner: MailboxOwner,
@@ -207,7 +208,7 @@ pub enum BoolNeed {
     HoldsMost(AgentId),
     /// Asks whether an active worktree of the workflow has a pull request.
     UnmergedRequest(WorkflowId),
-    /// Asks whether a worktree of the workflow, other than this one, is active and has a pull request.
+    /// Asks whether a worktree of the workflow is active and has a pull request. The given worktree does not count.
     OtherUnmergedRequest(WorkflowId, WorkspaceId),
     /// Asks whether a task or a workspace of the workflow uses this repository.
     RepositoryUsed(WorkflowId, RepositoryId),

@@ -57,8 +57,8 @@ fn register(bench: &mut Bench, who: &str, mut words: Words) -> Result<String, St
     Ok(show::answer(bench, &command, &answer))
 }
 
-/// Tries to move a task to each of the eight statuses, without keeping the effect. Shows the allowed moves, then the
-/// refused moves with their codes.
+/// Tries to move a task to each of the eight statuses, and discards the effect of each try. Shows the allowed moves,
+/// then the refused moves with their codes.
 fn try_all(bench: &mut Bench, who: &str, mut words: Words) -> Result<String, String> {
     let task = words.word("a task")?;
     let task = bench.task(&task);
@@ -102,8 +102,8 @@ fn bind(bench: &mut Bench, command: &Command, reply: &Reply, bound: Option<&str>
         (Command::CreateWorkflow(create), Reply::WorkflowCreated { workflow, .. }) => {
             bench.bind("wf", bound.unwrap_or(&create.name), workflow);
         }
-        // The reply has at most one page of the plan's tasks, or none at all. So the tasks are read from the state in
-        // memory.
+        // The reply has at most one page of the plan's tasks, or no tasks at all. So this code reads the tasks from the
+        // state in memory.
         (Command::Replan { workflow, .. } | Command::StagePlan { workflow, .. }, _)
         | (_, Reply::PlanSet { workflow, .. }) => {
             let of = bench.tables.tasks.values().filter(|task| task.workflow == *workflow);

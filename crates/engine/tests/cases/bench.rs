@@ -102,8 +102,8 @@ impl Bench {
 
     /// Reads the caller of a script line: `a`, `a@c1`, `@c1`, `person`, `coordinator@c1`, `runner:a`. The text after
     /// `@` is the connection. A connection whose name begins with `t` is a token without a session; `cli` is the
-    /// command line. A caller without a connection counts as the agent that it names. `by=` names the user or token
-    /// behind the connection.
+    /// command line. A caller without a connection needs no proof that it is the agent that it names. `by=` names the
+    /// user or token behind the connection.
     pub(crate) fn caller(&mut self, who: &str, words: &mut Words) -> Result<Caller, String> {
         let (who, connection) = who.split_once('@').map_or((who, None), |(who, name)| (who, Some(name)));
         let (rights, agent) = match who.split_once(':').unwrap_or((who, "")) {
@@ -132,7 +132,8 @@ impl Bench {
             // The fingerprint that belongs to an idempotency key covers the whole request, as in a real call, even if
             // the request is sent in several pieces.
             let fingerprint = words.named("call").unwrap_or_else(|| format!("{words:?}"));
-            // When the call has a connection, the engine finds the owner of the idempotency key.
+            // When the call has a connection, the engine itself finds the owner of the idempotency key, as in a real
+            // call.
             let owner = match (words.named("owner"), connection) {
                 (Some(owner), _) => KeyOwner::Fixed(owner),
                 (None, Some(name)) => KeyOwner::Acting { connection: name.to_owned(), tool: "tool".to_owned() },
@@ -195,8 +196,8 @@ impl Bench {
         self.names.insert(id.to_string(), name.to_owned());
     }
 
-    /// Returns the id for a short name of the script. A short name for which no command created anything gets an id
-    /// that does not exist.
+    /// Returns the id for a short name of the script. A short name that no command has created gets an id that belongs
+    /// to nothing in the state.
     fn id<T: std::str::FromStr + std::fmt::Display>(&mut self, prefix: &'static str, name: &str) -> T {
         loop {
             let known = self.ids.get(&(prefix, name.to_owned())).and_then(|id| id.parse().ok());

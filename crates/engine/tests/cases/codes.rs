@@ -1,5 +1,5 @@
-//! Compares the code of every refusal, and whether the caller can fix the problem, with the original server. Handover
-//! is compatible with that server.
+//! Compares the code of every refusal with the code of the original server, with which Handover is compatible. Also
+//! compares whether the caller can fix the problem.
 
 use std::fmt::Write as _;
 
@@ -27,7 +27,8 @@ fn text() -> String {
     "x".to_owned()
 }
 
-/// Returns one refusal of each kind. The compiler reports a kind that the function `position` does not list.
+/// Returns one refusal of each kind. The function `position` must list all kinds: the compiler reports a kind that is
+/// missing there.
 fn every() -> Vec<Refusal> {
     let (task, workflow, agent) = (TaskId::FIRST, WorkflowId::FIRST, AgentId::FIRST);
     vec![

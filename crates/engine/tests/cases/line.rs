@@ -25,7 +25,8 @@ impl Line {
     }
 
     /// Returns the answer of a command in the form that the script line expects. A refusal is shortened to its code if
-    /// the script has only a code. If the script has a code, a colon and a message, the message must match, too.
+    /// the script has only a code. If the script has a code, a colon and a message, the message must match, not only
+    /// the code.
     pub(crate) fn in_the_form_expected(&self, found: &str) -> String {
         match found.split_once(": ") {
             Some((code, _)) if is_code(code) && !self.expected.contains(':') => code.to_owned(),

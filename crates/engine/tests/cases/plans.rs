@@ -7,8 +7,8 @@ use engine::task::Priority;
 
 use crate::bench::Bench;
 
-/// Reads the tasks of a plan. `x1..x40` means forty tasks. This form can also be used for the dependencies after the
-/// word `after`.
+/// Reads the tasks of a plan. `x1..x40` means forty tasks. The dependencies after the word `after` can have this form,
+/// too.
 pub(crate) fn tasks(bench: &mut Bench, text: &str) -> Result<Vec<PlanTask>, String> {
     let mut tasks = Vec::new();
     for part in text.split(';').map(str::trim).filter(|part| !part.is_empty()) {

@@ -1,4 +1,4 @@
-//! The verbs of test scripts about reviews: sessions, rounds, findings.
+//! The verbs (command words) of test scripts for reviews, with their rounds and findings.
 
 use engine::command::{EndRound, FoundProblem, OpenReview, RoundAnswer, RoundEnd, StartRound};
 use engine::id::ReviewId;

@@ -1,4 +1,5 @@
-//! The verbs of test scripts for the commands of the runner: turns, verifications, project context, approvals.
+//! The verbs (command words) of test scripts for the commands of the runner: turns, verifications, project context,
+//! approvals.
 
 use engine::approval::{ApprovalDecision, ApprovalRequest, Source, Via};
 use engine::command::{AskApproval, RecordVerification, StartTurn};

@@ -1,4 +1,5 @@
-//! The verbs of test scripts, one function per subject. Each function turns the words of a line into a command.
+//! The verbs (command words) of test scripts, one function per subject. Each function turns the words of a line into a
+//! command.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,8 +20,8 @@ use crate::act::target;
 use crate::bench::{Bench, Words};
 use crate::plans;
 
-/// Reads a command from the words of a script line. The inner result is a refusal when the line has a plan that is so
-/// wrong that no command can be made from it.
+/// Reads a command from the words of a script line. The inner result is a refusal when the plan in the line has
+/// mistakes, so that no command can be made from it.
 pub(crate) fn command(bench: &mut Bench, verb: &str, words: &mut Words) -> Result<Result<Command, Refusal>, String> {
     if let Some(status) = Status::parse(verb) {
         return Ok(Ok(moving(bench, status, words)?));
@@ -62,7 +63,7 @@ fn agent(bench: &mut Bench, verb: &str, words: &mut Words) -> Result<Command, St
     })
 }
 
-/// Reads a command about tokens. Scripts name tokens by their number: token1 is the first that was created.
+/// Reads a command about tokens. Scripts name tokens by their number: token1 is the first token that was created.
 fn token(bench: &mut Bench, verb: &str, words: &mut Words) -> Result<Command, String> {
     let name = words.word("a name")?;
     if verb == "revoke" {
@@ -123,7 +124,7 @@ fn task(bench: &mut Bench, verb: &str, words: &mut Words) -> Result<Command, Str
     })
 }
 
-/// Expands `x*3` to a list of three times `x`.
+/// Expands `x*3` to a list that has the text `x` three times.
 pub(crate) fn many(text: &str) -> Vec<String> {
     let split = text.split_once('*').and_then(|(text, times)| Some((text, times.parse::<usize>().ok()?)));
     split.map_or_else(|| vec![text.to_owned()], |(text, times)| vec![text.to_owned(); times])

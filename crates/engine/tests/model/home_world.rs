@@ -1,5 +1,5 @@
-//! The small state for model checking of agents' homes: two agents, two connections and one gated task. An agent's home
-//! is the connection that registered it last.
+//! The small state in which the model checker checks the homes of agents: two agents, two connections and one gated
+//! task. An agent's home is the connection that registered it last.
 
 /// The number of agents, which is also the number of connections.
 pub(crate) const ACTORS: usize = 2;
@@ -31,7 +31,7 @@ pub(crate) enum TaskPlace {
     Skipped { by_person: bool },
 }
 
-/// The property of the model that a step broke. The model checker reports it.
+/// The property of the model that a step broke. The model checker reports this property.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum HomeBreach {
     MovedWithoutRegistering,
@@ -64,7 +64,7 @@ pub(crate) enum HomeAct {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HomeAction {
-    /// A call over a connection. It names an agent or no agent.
+    /// A call over a connection. The call names an agent or no agent.
     Call {
         via: usize,
         named: Option<usize>,

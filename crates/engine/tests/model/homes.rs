@@ -1,8 +1,9 @@
-//! Model checking of agents' homes (an agent's home is the connection that registered it last): every order in which
-//! two connections name, register, lose and resume two agents, with one gated task.
+//! Checks a model of agents' homes (an agent's home is the connection that registered it last). The model checker tries
+//! every order in which two connections name, register, lose and resume two agents, with one gated task.
 //!
-//! Time is relative, so the model's state has no clock and no limit on steps: ages and leases are counted in ticks from
-//! now, up to the largest values that the rules distinguish. The step from state to state is the engine itself.
+//! The state of the model has no clock, and the number of steps has no limit. The time since an agent's last sign of
+//! life and the time until a lease ends are counted in ticks, up to the largest value that makes a difference for the
+//! rules. The engine itself computes each step from one state to the next.
 
 use std::sync::Arc;
 
@@ -23,8 +24,8 @@ use crate::home_world::{
 };
 use crate::real::apply;
 
-/// The length of a tick in milliseconds. An agent without a claim counts as gone after a quarter of an hour of
-/// silence: two ticks are longer than that, one tick is shorter.
+/// The length of a tick in milliseconds. An agent without a claim counts as gone after a quarter of an hour of silence:
+/// two ticks are longer than a quarter of an hour, one tick is shorter.
 const TICK_MS: i64 = 8 * 60_000;
 const LEASE_TICKS: u8 = 2;
 /// The silence, in ticks, after which an agent counts as gone.
@@ -40,8 +41,8 @@ pub(crate) struct HomeModel {
     stale: SessionId,
     workflow: WorkflowId,
     task: TaskId,
-    /// True when the machine knows which processes are alive, as on one host. When it is false, only agents' own signs
-    /// of life show that they are alive.
+    /// True when the machine knows which processes are alive, as it does when all processes run on one machine. When it
+    /// is false, only the signs of life of an agent show that the agent is alive.
     watched: bool,
     fault: HomeFault,
 }

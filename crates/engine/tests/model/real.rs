@@ -1,10 +1,10 @@
-//! The engine as a step of the model: it takes the rows of tasks and one command, and returns the new rows and the
+//! Runs the engine as the step of the model: takes the rows of tasks and one command, and returns the new rows and the
 //! events.
 //!
-//! A model's state must be small, so it holds only the values that decisions about claims depend on. For each command,
-//! the engine's tables are built from this state, the engine decides and writes, and the state is read back. The
-//! omitted values (texts, ids of checkpoints, times of last changes) do not affect any decision about claims. The same
-//! question always has the same answer, so answers are cached.
+//! A model's state must be small, so it has only the values that decisions about claims depend on. For each command,
+//! the engine's tables are built from this state, the engine decides and writes, and the new state is read from the
+//! tables. The omitted values (texts, ids of checkpoints, times of last changes) do not affect any decision about
+//! claims. For the same state, command and time, the engine always gives the same answer, so answers are cached.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -57,7 +57,7 @@ pub(crate) enum Act {
     Pause,
 }
 
-/// A write that an agent sent once. The model may deliver it at any time and any number of times.
+/// A write that an agent sent once. The model may deliver the write to the engine at any time, and any number of times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Mail {
     pub(crate) agent: usize,

@@ -1,4 +1,4 @@
-//! The acts of the simulated callers. Each act is a command with random arguments, most of which are sensible.
+//! The acts of the simulated callers. Each act is a command with random arguments, most of which follow the rules.
 
 use std::sync::Arc;
 
@@ -51,7 +51,7 @@ impl Crew {
     }
 
     fn claim(&mut self, tables: &Tables) -> Option<Command> {
-        // Mostly picks a task that looks free, so that most runs of the simulator make progress.
+        // Mostly pick a task that looks free, so that most runs of the simulator make progress.
         let free = |task: &&engine::task::Task| task.status() == Status::Pending && task.unmet == 0;
         let free: Vec<_> = tables.tasks.values().filter(free).map(|task| task.id).collect();
         let task = if self.rng.percent(60) { self.rng.pick(&free).copied() } else { None };
@@ -87,7 +87,8 @@ impl Crew {
         let legal = from.map_or(&[][..], Status::targets);
         let legal = if self.rng.percent(80) { self.rng.pick(legal) } else { None };
         let status = legal.or_else(|| self.rng.pick(Status::ALL)).copied().unwrap_or(Status::Pending);
-        // Every agent may skip a task, which ends it. Runs of the simulator with too many skips would test little.
+        // Every agent may skip a task, which ends the task. If too many tasks were skipped, the run of the simulator
+        // would test little, so most skips become completions here.
         let status = if status == Status::Skipped && self.rng.percent(70) { Status::Completed } else { status };
         match status {
             Status::Planning => Target::Planning,
@@ -225,7 +226,8 @@ impl Crew {
             0..30 => {
                 let name = self.new_name();
                 let mut task = plans::task(&mut self.rng, name, &names);
-                // When a task names the same dependency by name and by id, it must count once.
+                // Sometimes a task names the same dependency twice, by name and by id. The engine must count such a
+                // dependency once.
                 if self.rng.percent(30)
                     && let Some(other) = tables.tasks.values().rfind(of)
                 {
@@ -252,8 +254,8 @@ impl Crew {
                 let status =
                     if stopped { Some(&WorkflowStatus::InProgress) } else { self.rng.pick(WorkflowStatus::ALL) };
                 let status = status.copied().unwrap_or(WorkflowStatus::Paused);
-                // An abandoned workflow never runs again. Runs of the simulator with too many of them would test
-                // little.
+                // An abandoned workflow never runs again. If too many workflows were abandoned, the run of the
+                // simulator would test little.
                 let status = if status == WorkflowStatus::Abandoned && self.rng.percent(80) {
                     WorkflowStatus::Paused
                 } else {
@@ -281,15 +283,15 @@ impl Crew {
         self.order(caller, command, place)
     }
 
-    /// Returns the command that sets a plan at once, or queues the commands that set it in pieces. In between, other
-    /// callers may try to use tasks of the unfinished plan, which are not visible yet.
+    /// Returns the command that sets a plan at once, or queues the commands that set it in pieces. Between these
+    /// commands, other callers may try to use tasks of the unfinished plan, which must stay hidden.
     fn set_plan(&mut self, tables: &Tables, workflow: engine::id::WorkflowId) -> Order {
         let (tasks, seed) = (self.plan(), self.rng.seed());
         let Some(piece) = plans::rows(tasks, workflow, Timestamp(self.now), seed) else {
             return self.sweep_all();
         };
-        // Agents make plans, too. Later they may replace tasks of such a plan, because they wrote its output contracts
-        // themselves.
+        // Sometimes an agent sets the plan, and not a person. Agents may later replace tasks of their own plans,
+        // because they wrote the output contracts of these tasks themselves.
         let place = self.rng.percent(35).then(|| self.awake());
         let planner = place.map_or_else(|| Caller::with_rights(Rights::Person), |place| self.caller(place));
         let summary = "a plan".to_owned();
@@ -312,7 +314,8 @@ impl Crew {
         if let Some(task) = hidden.filter(|_| self.rng.percent(30)) {
             commands.push(Command::Move { task, attempt: None, to: Target::Skipped { reason: self.text() } });
         }
-        // Sometimes the planner dies before it has committed all pieces. Then an unfinished plan stays behind.
+        // Sometimes the planner dies before it has committed all pieces. In that case its unfinished plan stays in the
+        // store.
         if self.rng.percent(80) {
             commands.push(Command::CommitPlan {
                 workflow,

@@ -23,11 +23,11 @@ pub(crate) fn step(seen: &Seen<'_>) -> Verdict {
     pending(seen.after, seen.step.now.0)
 }
 
-/// Returns whether the simulated step brings the answer that a paused task waits for, or ends the wait.
+/// Returns whether the simulated step brings the answer that a paused task waits for, or makes the answer unnecessary.
 pub(crate) fn is_answered(seen: &Seen<'_>, task: TaskId) -> bool {
     if let Command::Answer { message, .. } = &seen.step.command {
         // A person's answer resumes the paused task that the question is about. If the task's agent has unregistered,
-        // the task becomes open instead.
+        // the task becomes pending, and other agents can claim it.
         let question = seen.before.messages.get(message);
         let was_paused = seen.before.tasks.get(&task).is_some_and(|task| task.status() == Status::Paused);
         let is_about = question.is_some_and(|question| question.draft.task == Some(task));
@@ -38,8 +38,8 @@ pub(crate) fn is_answered(seen: &Seen<'_>, task: TaskId) -> bool {
     decides && seen.change.events.iter().any(of)
 }
 
-/// Returns whether the simulated step decides about or uses an approval that has expired. Such a step is refused, and
-/// records that the approval has expired.
+/// Returns whether the simulated step decides about or uses an approval that has expired. The engine refuses such a
+/// step, and records that the approval has expired.
 pub(crate) fn has_lapsed(seen: &Seen<'_>) -> bool {
     let (Command::DecideApproval { approval: id, .. } | Command::ConsumeApproval { approval: id, .. }) =
         &seen.step.command
@@ -83,7 +83,7 @@ fn moved(seen: &Seen<'_>, after: &Approval) -> Verdict {
     Ok(())
 }
 
-/// Checks that each claim of a gated task (one that needs a person's approval to begin) consumes one approval, which
+/// Checks that each claim of a gated task (a task whose claims need a person's approval) consumes one approval, which
 /// was given for that claim.
 fn claimed(seen: &Seen<'_>, task: TaskId, attempt: u32) -> Verdict {
     if !seen.before.tasks.get(&task).is_some_and(|task| task.gate) {
@@ -99,8 +99,8 @@ fn claimed(seen: &Seen<'_>, task: TaskId, attempt: u32) -> Verdict {
     Ok(())
 }
 
-/// Checks that a task that waits for a person's decision does not continue without it, unless a person resumes the
-/// task.
+/// Checks that a task that waits for a person's decision does not continue without the decision, unless a person
+/// resumes the task.
 fn went_on(seen: &Seen<'_>) -> Verdict {
     for id in &seen.touched {
         let (Some(before), Some(after)) = (seen.before.tasks.get(id), seen.after.tasks.get(id)) else { continue };
@@ -123,7 +123,7 @@ fn is_waited_for(tables: &Tables, row: &Approval, now: i64) -> bool {
     open && task.is_some_and(|task| task.attempt == attempt && matches!(task.state, TaskState::Paused { .. }))
 }
 
-/// Checks that every pending approval request is one that a task still waits for.
+/// Checks that each pending request that names a task is needed: the task waits for the decision about this request.
 fn pending(tables: &Tables, now: i64) -> Verdict {
     for row in tables.approvals.values().filter(|row| row.state.status() == ApprovalStatus::Pending) {
         let Some(WaitingTask { task, attempt, .. }) = row.waiting else { continue };

@@ -1,5 +1,5 @@
-//! Requests of simulated agents to a person, and the decisions: in time, too late, twice, or by a caller who may not
-//! decide.
+//! Requests of simulated agents to a person, and the decisions about these requests. A decision comes in time, too
+//! late, twice, or from a caller who may not decide.
 
 use engine::approval::{Approval, ApprovalDecision, ApprovalRequest, ApprovalStatus, Source};
 use engine::command::{AskApproval, Target};

@@ -1,5 +1,5 @@
-//! The invariants of the engine, which the simulator checks after each step. They state the engine's rules a second
-//! time, in a different way.
+//! The invariants of the engine, which the simulator checks after each step. The invariants state the engine's rules a
+//! second time, with other code than the engine.
 
 use std::collections::BTreeSet;
 
@@ -109,8 +109,8 @@ fn refusal_changes_nothing(seen: &Seen<'_>) -> Verdict {
     if seen.change.reply.is_ok() || approvals::has_lapsed(seen) {
         return Ok(());
     }
-    // A claim can find that the lease of the task's previous claim has expired. The engine records this, even when it
-    // refuses the new claim.
+    // A claim can find that the lease of the task's previous claim has expired. The engine records the expiry, even
+    // when it refuses the new claim.
     let recorded = |event: &Event| match event {
         Event::LeaseEnded { task, failed, .. } => {
             failed.is_some() && seen.step.command == Command::Claim { task: *task }
@@ -235,11 +235,11 @@ fn only_the_holder_changes(seen: &Seen<'_>) -> Verdict {
     Ok(())
 }
 
-/// Checks that an agent that unregistered does nothing more, not even for its paused tasks. Only a registration with
+/// Checks that an agent that unregistered cannot act any more, not even on its paused tasks. Only a registration with
 /// the token that belongs to the agent brings it back.
 fn who_left_is_gone(seen: &Seen<'_>) -> Verdict {
     // Check only commands about tasks, and calls with an agent's rights. Other commands of a runner are left out: the
-    // runner gives them for itself and not for the agent.
+    // runner gives these commands for itself and not for an agent.
     let about_work = about(&seen.step.command).is_some() || voice::rights(seen.before, seen.step) == Rights::Agent;
     let anyone = !about_work || matches!(seen.step.command, Command::Register(_) | Command::CloseSession { .. });
     if anyone || voice::overrides(seen.before, seen.step) {
@@ -261,7 +261,7 @@ fn may_take(seen: &Seen<'_>, id: TaskId, before: &Task) -> bool {
         Command::CloseSession { .. } | Command::RevokeToken { .. } => {
             before.holder().is_some_and(|holder| closes(seen, holder))
         }
-        // The command ends only the claims of the agent that it unregisters.
+        // Unregistering ends only the claims of the agent that unregisters.
         Command::Unregister => before.holder() == seen.step.caller.agent,
         Command::RemoveTask { .. } | Command::Replan { .. } | Command::Claim { .. } => false,
         command => about(command).is_some_and(|(task, _)| task == id),
@@ -287,7 +287,8 @@ pub(crate) fn closed(step: &Step) -> Option<(SessionId, SessionEnd)> {
 fn free_for_all(seen: &Seen<'_>, id: TaskId, before: &Task, who: Option<AgentId>) -> bool {
     let over = before.holder();
     match &seen.step.command {
-        // A claim also ends other expired claims of the workflow that would prevent it.
+        // A new claim may end expired claims of other tasks of the workflow, when these expired claims would prevent
+        // the new claim.
         Command::Claim { task } => {
             let workflow = seen.before.tasks.get(task).map(|task| task.workflow);
             *task == id || (over.is_some() && workflow == Some(before.workflow))
@@ -306,7 +307,7 @@ fn free_for_all(seen: &Seen<'_>, id: TaskId, before: &Task, who: Option<AgentId>
             }
             _ => false,
         },
-        // Completing a task may unblock a task whose last unmet dependency it was.
+        // When a task is completed, a task that waited only for it and was blocked for this reason becomes unblocked.
         Command::Move { .. } => {
             matches!(&before.state, TaskState::Blocked(block) if block.kind == BlockKind::Dependency && before.unmet == 1)
         }

@@ -54,7 +54,8 @@ pub(crate) fn numbers(seen: &Seen<'_>, memory: &mut Memory) -> Verdict {
         }
         hold!(after.crashes <= after.attempts_max, "(f) crashes stay within the attempts", "{after:?}");
     }
-    // A repeated call with an idempotency key may return a claim that has ended in the meantime.
+    // A repeated call with an idempotency key may return a claim that has ended in the meantime. So only calls without
+    // a key are checked here.
     if let (Some((task, attempt)), None) = (granted_reply(seen), &seen.step.caller.key) {
         let row = seen.after.tasks.get(&task);
         let who = row.and_then(|row| acting(seen.before, seen.step, Some(row)));
@@ -108,8 +109,9 @@ fn limits(seen: &Seen<'_>, task: &Task) -> Verdict {
     let running = others().filter(live).filter(|other| other.status() != Status::Paused).count();
     let limit = workflow.parallel_max.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
     hold!(running < limit, "(f) a claim stays within the parallel limit", "{running} run already, {limit} may");
-    // Count every task of the workflow that an agent holds, even when its lease has expired, because such a lease could
-    // still be renewed. The new claim has already ended the expired claims that would have prevented it.
+    // Count every task of the workflow that an agent holds, even when its lease has expired, because an expired lease
+    // could still be renewed. The engine must already have ended the expired claims that would have prevented the new
+    // claim.
     let held = || seen.after.tasks.values().filter(|other| other.workflow == workflow.id && other.holder().is_some());
     let running = held().filter(|held| held.status() != Status::Paused).count();
     hold!(running <= limit, "(f) a claim stays within the parallel limit", "{running} may be renewed, {limit} may run");

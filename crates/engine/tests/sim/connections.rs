@@ -1,5 +1,6 @@
 //! The connections of the simulated callers: stdio processes on machines that sleep, the command line, and tokens that
-//! agents share or own. Connections end, and their clients come back; then their agents must be resumed.
+//! agents share or own. Connections end, and their clients come back over new connections. The clients must then get
+//! their agents back.
 
 use engine::caller::Standing;
 use engine::command::SessionEnd;
@@ -13,11 +14,11 @@ use chance::SeededRandom;
 /// The kind of a connection, which decides how the connection ends and whether a machine can watch its process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ConnectionKind {
-    /// One process of one client. Its machine knows whether it is alive.
+    /// One process of one client. The machine of the process knows whether the process is alive.
     Stdio,
     /// The command line of one user. This connection never closes.
     CommandLine,
-    /// A token without a session, which several agents share.
+    /// A token for calls outside of a session. Several agents share it.
     SharedToken,
     /// A token that belongs to one agent.
     BoundToken,
@@ -39,11 +40,11 @@ pub(crate) struct CrewConnection {
 /// The knowledge of the simulated machines about which processes are alive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HostView {
-    /// All processes run on one machine. The machine knows which of them are alive, including stopped ones.
+    /// All processes run on one machine. The machine knows which of them are alive. A stopped process counts as alive.
     OneMachine,
     /// Two machines report to each other which of their processes are alive. A machine that sleeps reports nothing.
     TwoMachines,
-    /// No machine knows which processes are alive, so only leases count.
+    /// No machine knows which processes are alive, so only the leases show which agents are alive.
     Unwatched,
 }
 
@@ -79,7 +80,7 @@ impl CrewConnection {
         let (agent, standing) = match self.kind {
             ConnectionKind::Stdio => (agent, Standing::Client),
             ConnectionKind::CommandLine | ConnectionKind::SharedToken => (agent, Standing::Shared),
-            // The call counts as proven to come from the agent only if the token belongs to that agent.
+            // A call counts as a call of the agent that it names only if the token belongs to that agent.
             ConnectionKind::BoundToken if agent.is_none() || agent == self.bound => (self.bound, Standing::Vouched),
             ConnectionKind::BoundToken => (agent, Standing::Shared),
         };
@@ -95,8 +96,8 @@ impl CrewConnection {
 }
 
 impl Crew {
-    /// Returns the connections that a machine reports as alive. These are its own processes, including stopped ones,
-    /// and the processes that the other machine reports.
+    /// Returns the connections that a machine reports as alive. These are the connections of its own processes,
+    /// including stopped processes, and the connections that the other machine reports.
     pub(crate) fn alive(&self, host: usize) -> Vec<SessionId> {
         if self.mode.view == HostView::Unwatched {
             return Vec::new();
@@ -118,7 +119,7 @@ impl Crew {
             let sleeps = number == place || Some(connection.host) == host;
             if sleeps && connection.kind == ConnectionKind::Stdio && !connection.is_asleep(self.now) {
                 connection.asleep_until = until;
-                // The first call after waking up may have a time from before the sleep.
+                // The first call after the sleep may have a time stamp from before the sleep.
                 let stamped = self.rng.percent(40).then_some(self.now);
                 self.workers.iter_mut().filter(|worker| worker.connection == number).for_each(|worker| {
                     worker.stamped = stamped;
@@ -162,8 +163,8 @@ impl Crew {
         self.order(caller, Command::CloseSession { session, end }, None)
     }
 
-    /// Returns the command that creates a token for the connection. If it has a token, returns the command that revokes
-    /// this token, which also ends the connection.
+    /// Returns the command that creates a token for the connection. If the connection already has a token, returns the
+    /// command that revokes this token. Revoking the token ends the connection.
     fn renew_token(&mut self, place: usize) -> Order {
         let person = Caller::with_rights(Rights::Person);
         if let Some(token) = self.connections[place].token.take() {
@@ -172,7 +173,7 @@ impl Crew {
         let name = format!("token {place}");
         let hash = format!("secret {}", self.serial);
         // The command names no agent. The simulator itself remembers to which agent the token belongs, as the HTTP
-        // server would.
+        // server does.
         let command = Command::CreateToken { name, hash, scope: Scope::Agent, agent: None };
         let mut order = self.order(person, command, None);
         order.step.caller.key = None;
@@ -180,7 +181,8 @@ impl Crew {
         order
     }
 
-    /// Records a new token of a connection. Calls with the token use the token's own connection from now on.
+    /// Records a new token of a connection. From now on, calls over the connection use the session that stands for the
+    /// token.
     pub(crate) fn learn_token(&mut self, place: usize, token: TokenId) {
         let connection = &mut self.connections[place];
         (connection.token, connection.session) = (Some(token), SessionId::of_token(token));

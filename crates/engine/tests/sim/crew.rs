@@ -1,4 +1,5 @@
-//! The callers of the simulator: agents, persons and timers that misbehave in every way that the design names.
+//! The callers of the simulator: agents, persons and timers. They misbehave on purpose. For example, they repeat calls,
+//! lose replies, use wrong clocks and name claims that have ended.
 
 use std::collections::VecDeque;
 
@@ -17,7 +18,8 @@ use chance::SeededRandom;
 const WORKERS: usize = 7;
 const RECENT_MAX: usize = 24;
 
-/// The additional faults of one run of the simulator.
+/// The conditions of one run of the simulator: whether clocks are wrong, and which processes the machines know to be
+/// alive.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mode {
     /// True when the callers' clocks differ from the true time and jump.
@@ -175,7 +177,7 @@ impl Crew {
         }
     }
 
-    /// Returns whether a workflow waits for a plan, or all tasks are done.
+    /// Returns whether a workflow waits for a plan, or no running workflow has an open task.
     fn is_idle(&self, tables: &Tables) -> bool {
         let waits = |workflow: &Workflow| workflow.status == WorkflowStatus::Planning;
         let runs = |workflow: &Workflow| workflow.status.is_running() && workflow.open > 0;
@@ -200,14 +202,15 @@ impl Crew {
     }
 
     /// Returns a worker (a simulated client) whose process runs. When all processes sleep, returns any worker, as if
-    /// its call was made before it fell asleep.
+    /// the worker had made its call before its process fell asleep.
     pub(crate) fn awake(&mut self) -> usize {
         let first = self.rng.below(WORKERS);
         let asleep = |place: &usize| self.connections[self.workers[*place].connection].is_asleep(self.now);
         (0..WORKERS).map(|number| (first + number) % WORKERS).find(|place| !asleep(place)).unwrap_or(first)
     }
 
-    /// Returns an earlier request again: at once or late, with its idempotency key or without, and with another time.
+    /// Returns an earlier request again. The repeated request comes soon or late, with or without its idempotency key,
+    /// and with another time.
     fn repeat(&mut self) -> Order {
         let place = self.rng.below(self.recent.len());
         let Some(mut order) = self.recent.get(place).cloned() else {
@@ -229,8 +232,8 @@ impl Crew {
     pub(crate) fn sweep(&mut self) -> Order {
         let workflow = self.workflow();
         let mut order = self.order(Caller::with_rights(Rights::Engine), Command::Sweep { workflow }, None);
-        // A sweep (the command that ends expired leases) may be late, but never early, because it is a timer of
-        // Handover itself.
+        // The timer that sends sweeps (commands that end expired leases) belongs to Handover itself. So a sweep may be
+        // late, but it always has the true time.
         order.step.now = Timestamp(self.now);
         order
     }
@@ -264,8 +267,9 @@ impl Crew {
         self.workflows.get(place).copied().unwrap_or(WorkflowId::FIRST)
     }
 
-    /// Returns a caller for a worker (a simulated client). At random, the call names the agent, or has only the
-    /// connection, or comes from the runner that verifies, or from a hook of the agent's client.
+    /// Returns a caller for a worker (a simulated client). One of these cases is chosen at random: the call names the
+    /// agent; the call names no agent and has only the connection; the call comes from the runner that verifies; the
+    /// call comes from a hook of the agent's client.
     pub(crate) fn caller(&mut self, place: usize) -> Caller {
         let worker = &self.workers[place];
         let connection = &self.connections[worker.connection];
@@ -293,8 +297,8 @@ impl Crew {
         Order { step, worker, connection: None, lost: self.rng.percent(8) }
     }
 
-    /// Returns a new idempotency key, one that was used before, or a blank one. The key belongs to the agent that
-    /// acts.
+    /// Returns an idempotency key: a new key, a key that was used before, or a blank key. The key belongs to the agent
+    /// that acts.
     fn key(&mut self, caller: &Caller, command: &Command) -> Key {
         let key = match self.rng.below(100) {
             0..85 => format!("key {}", self.serial),
@@ -322,8 +326,8 @@ impl Crew {
         self.queue.extend(orders);
     }
 
-    /// Returns a task, and the claim number (attempt) that the worker believes it holds. Mostly it is one of the
-    /// worker's own claims, sometimes any task.
+    /// Returns a task, and the claim number (attempt) that the worker believes it holds. Mostly the task is one of the
+    /// worker's own claims, sometimes it is any task.
     pub(crate) fn aim(&mut self, tables: &Tables, place: usize) -> Option<(TaskId, Option<u32>)> {
         let beliefs = self.workers[place].beliefs.clone();
         let own = match self.rng.below(100) {

@@ -61,8 +61,8 @@ pub(crate) enum Fault {
     LostIdentity,
     /// Planted fault: an agent skips a gated task, which only a person may do.
     SkippedGate,
-    /// Planted fault: an agent removes a protected task (one with a gate, a review, limits or a contract), which only a
-    /// person may do.
+    /// Planted fault: an agent removes a protected task (a task with a gate, a review, limits or a contract), which
+    /// only a person may do.
     RemovedGate,
     /// Planted fault: skipping a task lets later tasks begin although a protected task before the skipped task is still
     /// open.
@@ -200,8 +200,8 @@ impl Fault {
 
     /// Applies the planted faults that change the acting agent or the caller's rights.
     fn bend_identity(self, tables: &Tables, step: &Step) -> Option<Step> {
-        // Skip a step with an idempotency key, because another caller would also have other keys. Only the fault
-        // `KeysLeftBehind` is about keys.
+        // The code below changes the caller of the step, and the keys of another caller would be different ones. So a
+        // step with an idempotency key is not changed, except for the fault `KeysLeftBehind`, which is about keys.
         if step.caller.key.is_some() && self != Self::KeysLeftBehind {
             return None;
         }
@@ -268,8 +268,8 @@ impl Fault {
         Some(bent)
     }
 
-    /// Plants a fault: treats a heartbeat over another connection as one over the agent's own connection, and moves the
-    /// agent to the caller's connection.
+    /// Plants a fault: treats a heartbeat over another connection like a heartbeat over the agent's own connection, and
+    /// moves the agent to the caller's connection.
     pub(crate) fn move_on_read(self, tables: &Tables, step: &Step, change: &mut Change, writes: &mut Vec<Write>) {
         let heartbeat = matches!(step.command, Command::Heartbeat { .. } | Command::Renew);
         if self != Self::MoveOnRead || !heartbeat || step.caller.key.is_some() {
@@ -349,8 +349,8 @@ impl Fault {
     }
 }
 
-/// Plants a fault: removes the engine's own moves of approvals to this status. A command that decides about or consumes
-/// an approval keeps its moves.
+/// Plants a fault: removes the changes by which the engine itself moves approvals to this status. The changes stay when
+/// the command itself decides about an approval or consumes it.
 fn drop_approvals(change: &mut Change, writes: &mut Vec<Write>, status: ApprovalStatus) {
     if !matches!(change.reply, Ok(Reply::ApprovalDecided { .. } | Reply::ApprovalConsumed)) {
         let dropped = |approval: &Approval| approval.state.status() == status;

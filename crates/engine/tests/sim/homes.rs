@@ -1,5 +1,5 @@
-//! The invariants of agents and their connections, checked after each step. Only registering moves an agent to another
-//! connection. Only a call over the agent's own connection acts as the agent.
+//! The invariants of agents and their connections, which the simulator checks after each step. Only registering moves
+//! an agent to another connection. Only a call over the agent's own connection acts as the agent.
 
 use engine::agent::Agent;
 use engine::caller::Standing;
@@ -25,8 +25,8 @@ pub(crate) fn step(seen: &Seen<'_>) -> Verdict {
 }
 
 /// Checks that a lease gets longer only by a call of its holder, or by a sweep (the command that ends expired leases)
-/// that knows that the holder's connection is alive. Commands about one task are left out here, because another check
-/// covers them as writes.
+/// that knows that the holder's connection is alive. Commands about one task are left out here, because the check
+/// `only_the_holder_changes` covers these commands.
 pub(crate) fn renewals(seen: &Seen<'_>) -> Verdict {
     if about(&seen.step.command).is_some() {
         return Ok(());
@@ -34,7 +34,8 @@ pub(crate) fn renewals(seen: &Seen<'_>) -> Verdict {
     for id in &seen.touched {
         let (Some(before), Some(after)) = (seen.before.tasks.get(id), seen.after.tasks.get(id)) else { continue };
         let (Some(old), Some(new)) = (before.state.lease(), after.state.lease()) else { continue };
-        // A claim, and the answer that a paused task waited for, begin a new lease, which is not a renewal.
+        // A claim begins a new lease, and so does the answer that a paused task waited for. A new lease is not a
+        // renewal.
         let anew = before.attempt != after.attempt || matches!(before.state, TaskState::Paused { .. });
         if anew || new.until <= old.until {
             continue;
@@ -53,7 +54,7 @@ pub(crate) fn renewals(seen: &Seen<'_>) -> Verdict {
 }
 
 /// Checks that an agent is resumed only in three ways: on the connection that registered it last; by a caller that is
-/// proven to be this agent; or by its user or token when that connection is dead.
+/// proven to be this agent; or, when that connection is dead, by the user or token that registered the agent.
 fn resumptions(seen: &Seen<'_>) -> Verdict {
     for event in &seen.change.events {
         match event {
@@ -97,8 +98,8 @@ fn newcomer(seen: &Seen<'_>, agent: &Agent) -> Verdict {
         let here = row.session == seen.step.caller.session;
         here || (is_home_dead(seen.before, seen.step, row) && is_same_principal(seen.step, row))
     });
-    // A caller without a connection cannot resume an agent. Registering looks only at a limited number of agents with
-    // the same name.
+    // Two cases are left out: a caller without a connection cannot resume an agent, and a registration reads only a
+    // limited number of agents with the same name.
     let may_resume = seen.step.caller.session.is_some() && same().count() <= limits::SAME_AGENTS_MAX;
     hold!(!may_resume || lost.is_none(), "(l) a dead agent's identity is not lost", "{lost:?}, but new {agent:?}");
     hold!(
@@ -238,9 +239,9 @@ fn is_neighbour(seen: &Seen<'_>, agent: AgentId) -> bool {
     home.is_some() && home == seen.step.caller.session
 }
 
-/// Checks that a heartbeat over the agent's own connection renews all claims that the agent still holds. This is so
-/// even if its process was stopped for longer than the lease, as long as its machine knows that the process is alive
-/// and no other agent has claimed the task.
+/// Checks that a heartbeat over the agent's own connection renews all claims that the agent still holds. The heartbeat
+/// must renew a claim even if the agent's process was stopped for longer than the lease, as long as the machine knows
+/// that the process is alive and no other agent has claimed the task.
 fn signs_of_life(seen: &Seen<'_>) -> Verdict {
     let asks = matches!(seen.step.command, Command::Heartbeat { current_task: None } | Command::Renew);
     // A repeated call with an idempotency key gets the stored answer and renews nothing.

@@ -52,7 +52,7 @@ impl Crew {
             _ => Command::Send { to: self.recipients(tables), draft: self.draft(tables) },
         };
         if self.rng.percent(6) {
-            // The worker names its own agent and locks a workflow in the name of the other agent.
+            // The worker names its own agent and locks a workflow in the name of the victim, which is another agent.
             let command = Command::LockWorkflow { workflow: self.workflow(), owner: victim.to_string() };
             let caller = self.caller(place);
             return self.order(caller, command, Some(place));
@@ -85,8 +85,9 @@ impl Crew {
         if self.rng.percent(50) { Command::MarkRead { messages } } else { Command::Archive { messages } }
     }
 
-    /// Returns a command by which a worker registers under the name of another worker's agent. This resumes that agent
-    /// only when the connection that registered it last is dead and its user or token is the same.
+    /// Returns a command by which a worker registers under the name of another worker's agent. The engine may resume
+    /// that agent only when the connection that registered it last is dead, and the worker has the same user or token
+    /// as that connection.
     fn register_as_another(&mut self) -> Order {
         let place = self.awake();
         let other = self.rng.below(self.workers.len());
@@ -95,7 +96,7 @@ impl Crew {
     }
 
     /// Returns a command by which an agent, a coordinator, a person or a script skips, removes or replaces a task,
-    /// mostly a protected one, which only a person may skip or remove.
+    /// mostly a protected task, which only a person may skip, remove or replace.
     fn loosen_task(&mut self, tables: &Tables) -> Order {
         let open = |task: &&Task| !task.status().is_met() && task.holder().is_none();
         let open: Vec<&Task> = tables.tasks.values().filter(open).collect();
@@ -165,7 +166,7 @@ impl Crew {
                 (Caller { rights: Rights::Coordinator, ..caller }, Some(place))
             }
             66..80 => {
-                // Choose a person or a person's script at the command line. The call may name one of the agents there.
+                // Choose a person or a person's script at the command line. The call may name an agent.
                 let rights = if self.rng.percent(50) { Rights::Person } else { Rights::Script };
                 let named = self.workers[place].id.filter(|_| self.rng.percent(60));
                 let cli =

@@ -90,8 +90,8 @@ fn owners(seen: &Seen<'_>, key: &Key) -> (String, Vec<String>) {
     let connection = format!("{connection} {tool}");
     let task = step.command.task().and_then(|task| tables.tasks.get(&task));
     let agent = match (&step.command, step.caller.agent) {
-        // Before a registration the caller has no agent, and the idempotency keys of an agent are deleted when it
-        // unregisters. So the keys of these two commands belong to the connection.
+        // Before `Register`, the caller has no agent. After `Unregister`, the idempotency keys of the agent are
+        // deleted. So the keys of these two commands belong to the connection.
         (Command::Register(_), _) | (Command::Unregister, None) => return (connection, Vec::new()),
         (_, Some(named)) => {
             let own = voice::speaks_as(tables, step, named).then(|| format!("{named} {tool}"));

@@ -11,8 +11,8 @@ use engine::{Caller, Change, Command, Refusal, Reply, Stamp, Timestamp, World, W
 use crate::fault::Fault;
 use crate::{check, recount, tally, voice};
 
-/// The maximum number of times that a decision may ask for more of the state. A decision that asks more often counts
-/// as stuck.
+/// The maximum number of times that a decision may ask for further parts of the state. A decision that asks more often
+/// counts as stuck.
 const ROUNDS_MAX: usize = 64;
 
 /// One command, as it reaches the engine.
@@ -33,7 +33,8 @@ pub(crate) struct Broken {
 
 pub(crate) type Verdict = Result<(), Broken>;
 
-/// The checker's own record of a run of the simulator. With it, the checker notices when the engine loses a row.
+/// The checker's own record of a run of the simulator. With this record, the checker notices when the engine loses a
+/// row.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     pub(crate) claims: BTreeMap<TaskId, BTreeMap<u32, AgentId>>,
@@ -59,8 +60,8 @@ pub(crate) struct Seen<'a> {
 
 pub(crate) struct Machine {
     pub(crate) tables: Tables,
-    /// The state before the step. After the checks, the writes of the step are applied to it, too, which is cheaper
-    /// than copying `tables`.
+    /// A copy of the state as it was before the step. After the checks, the writes of the step are applied to this
+    /// copy. That is cheaper than copying `tables` for each step.
     before: Tables,
     memory: Memory,
     fault: Fault,
@@ -89,7 +90,8 @@ impl Machine {
         let bent = self.fault.bend_step(&self.tables, step);
         let (mut change, writes) = run(&self.tables, bent.as_ref().unwrap_or(step), self.steps.is_multiple_of(4))?;
         if bent.is_some() {
-            // A planted fault changes the step, but the log must still name the real caller.
+            // Here a planted fault has changed the step that the engine got. The log must name the caller of the
+            // unchanged step.
             change.sender = voice::sender(&self.tables, step);
         }
         let mut writes = self.fault.bend_change(&mut change, writes);
@@ -150,8 +152,8 @@ pub(crate) fn brief(step: &Step) -> String {
     format!("{} {:?} {who}{key}: {short}{more}", step.now.0, step.caller.rights)
 }
 
-/// Decides a command on the part of the state that is loaded for it, and returns the rows to write. With `twice` it
-/// decides a second time, which must give the same result.
+/// Decides a command on the part of the state that is loaded for it, and returns the rows to write. If `twice` is true,
+/// decides the command a second time. The second decision must give the same result.
 fn run(tables: &Tables, step: &Step, twice: bool) -> Result<(Change, Vec<Write>), Broken> {
     let stamp = Stamp { now: step.now, seed: step.seed };
     let mut world = World::default();

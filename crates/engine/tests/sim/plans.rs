@@ -1,5 +1,5 @@
-//! Makes random plans for the simulator: mostly without cycles, with every field that decides which agent may claim a
-//! task.
+//! Makes random plans for the simulator: Most of these plans have no cycles. The tasks use every field that decides
+//! which agent may claim a task.
 
 use engine::id::{Ids, WorkflowId};
 use engine::plan::{Plan, PlanPiece, PlanPlace, PlanTask};

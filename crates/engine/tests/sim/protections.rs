@@ -98,8 +98,8 @@ fn is_planned(workflow: &Workflow) -> bool {
     workflow.status != WorkflowStatus::Planning && workflow.draft.is_none()
 }
 
-/// Returns whether the step names the blocked task and moves it. A task that is blocked by a dependency is unblocked
-/// without such a step.
+/// Returns whether the step names the blocked task and moves it. A task that is blocked by a dependency becomes
+/// unblocked without such a step, when the dependency is completed.
 fn is_released(seen: &Seen<'_>, id: TaskId) -> bool {
     let named = matches!(&seen.step.command, Command::Move { task, .. } if *task == id);
     named && seen.change.events.iter().any(|event| matches!(event, Event::Moved(moved) if moved.task == id))
@@ -141,7 +141,7 @@ fn course(seen: &Seen<'_>, before: &Workflow, after: &Workflow) -> Verdict {
 }
 
 /// Remembers, for each new task, the tasks that it waits for and its protections at the time when it is added to the
-/// plan. The check `way_round` needs both.
+/// plan. The check `way_round` needs these tasks and protections.
 fn remember(seen: &Seen<'_>, memory: &mut Memory) {
     for event in &seen.change.events {
         let workflow = match event {

@@ -95,8 +95,8 @@ fn counters(tables: &Tables) -> Verdict {
         let open = !task.status().is_met();
         let (all, left) = counted.entry(task.workflow).or_insert((0_u32, 0_u32));
         (*all, *left) = (*all + 1, *left + u32::from(open));
-        // The counter of a finished task is not compared, because the task waits for nothing. The tasks of an
-        // unfinished plan are not counted yet.
+        // The counter of a finished task is not compared, because a finished task waits for nothing. The counters of
+        // the tasks of an unfinished plan are not compared either, because the plan is not set.
         let hidden = tables.workflows.get(&task.workflow).is_none_or(is_draft);
         let waits = unmet(tables, task.id);
         hold!(hidden || !open || task.unmet == waits, "(f) unmet counters are right", "{task:?} waits for {waits}");
@@ -113,14 +113,14 @@ fn counters(tables: &Tables) -> Verdict {
     Ok(())
 }
 
-/// Returns whether the tasks of a workflow are pieces of a plan that is not set. This also holds when a person has
+/// Returns whether the tasks of a workflow are pieces of a plan that is not set. This can also be so when a person has
 /// abandoned the workflow.
 fn is_draft(workflow: &Workflow) -> bool {
     workflow.status == WorkflowStatus::Planning || workflow.draft.is_some()
 }
 
-/// Checks that the dependencies have no cycle: again and again removes the tasks that wait for no other task, until no
-/// task is left.
+/// Checks that the dependencies have no cycle. Removes the tasks that wait for no remaining task, and repeats this
+/// until no task remains. If tasks remain that cannot be removed, there is a cycle.
 fn acyclic(tables: &Tables) -> Verdict {
     let mut left: BTreeMap<TaskId, usize> = tables.tasks.keys().map(|id| (*id, 0)).collect();
     for (task, _) in &tables.dependencies {

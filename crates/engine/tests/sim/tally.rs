@@ -1,5 +1,5 @@
 //! Records the situations, such as refusals and takeovers, that a run of the simulator met. With this record, a test
-//! notices a simulator that tries nothing.
+//! fails when the simulated callers do not try these situations.
 
 use engine::refusal::ElsewhereHome;
 use engine::{Command, Event, Refusal, Rights};

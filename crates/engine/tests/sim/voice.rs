@@ -1,5 +1,5 @@
-//! Finds the agent in whose name a simulated caller acts. It uses only the rows, and a different method than
-//! `engine::identity`, whose results it checks.
+//! Finds the agent in whose name a simulated caller acts. The simulator compares the result with the result of
+//! `engine::identity`. So this code uses only the rows, and another method than `engine::identity`.
 
 use engine::agent::Agent;
 use engine::caller::Standing;
@@ -12,7 +12,7 @@ use engine::{Actor, Rights, Timestamp};
 use crate::machine::Step;
 
 /// Returns whether the caller acts in the name of the agent. Either the caller is proven to be this agent, or the
-/// agent's last registration was on this connection. A call that names another agent does not act as this one.
+/// agent's last registration was on this connection. A call that names another agent does not act as this agent.
 pub(crate) fn speaks_as(tables: &Tables, step: &Step, agent: AgentId) -> bool {
     let named = step.caller.agent;
     let vouched = step.caller.standing == Standing::Vouched && named == Some(agent);
@@ -24,13 +24,13 @@ fn is_at_home(tables: &Tables, step: &Step, agent: AgentId) -> bool {
     home.is_some() && home == step.caller.session
 }
 
-/// Returns the agent that acts in this step. Returns `None` when the caller has no agent or several, or names an agent
-/// of another connection.
+/// Returns the agent that acts in this step. Returns `None` when the caller has no agent, when it is unclear which of
+/// several agents acts, or when the call names an agent of another connection.
 pub(crate) fn acting(tables: &Tables, step: &Step, task: Option<&Task>) -> Option<AgentId> {
     if let Some(named) = step.caller.agent {
         let row = tables.agents.get(&named)?;
-        // An agent that unregistered has no connection. This function lets it act nevertheless; the check
-        // `who_left_is_gone` finds such acts.
+        // An agent that unregistered has no connection. This function nevertheless returns such an agent. The check
+        // `who_left_is_gone` reports an act by it.
         return (row.left.is_some() || speaks_as(tables, step, named)).then_some(named);
     }
     let session = step.caller.session?;
