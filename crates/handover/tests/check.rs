@@ -127,7 +127,8 @@ fn files_of_cases() {
     }
 }
 
-/// Checks the files of handoff documents. Their expected verdicts are in separate files.
+/// Checks the files of handoff documents (reports of agents at the end of their work). The expected verdicts are in
+/// separate files.
 #[test]
 fn files_of_handoffs() {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../wire/tests/fixtures/vectors/handoff");

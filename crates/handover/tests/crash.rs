@@ -1,7 +1,7 @@
 //! Kills processes with `SIGKILL` at random moments while they write to a SQLite store, and checks that no acknowledged
 //! write is missing.
 //!
-//! A short run is part of the tests; `scripts/prove crash` makes a long one. A seed decides the plan of every round of
+//! A short run is part of the tests; `scripts/prove crash` makes a long run. A seed decides the plan of every round of
 //! writing and killing, and a failure prints the seed. The exact moment of a kill also depends on the machine, so a
 //! seed repeats the plan but not the exact moment.
 
@@ -92,7 +92,7 @@ struct Moment {
 }
 
 /// The system calls at which a kill may happen. A commit writes pages to the write-ahead log and syncs it. A checkpoint
-/// writes pages to the database file and syncs that.
+/// writes pages to the database file and syncs that file.
 const MOMENTS: &[Moment] = &[
     Moment { call: "pwrite64", file: "-wal", calls: 400 },
     Moment { call: "fsync", file: "-wal", calls: 40 },
@@ -251,7 +251,7 @@ fn campaign(rounds: usize, seed: u64) -> Figures {
         let mut problems = kill_writers(&site, &mut rng, &mut ledger, &mut figures);
         figures.acks += ledger.acks.len() - before;
         // In half of the rounds the check opens a copy of the database file. Then the check does not recover the
-        // original file, and the next writers must do it themselves.
+        // original file, and the next writers must recover it themselves.
         let copy = tempfile::tempdir().unwrap();
         let looked_at = if rng.percent(50) { copy_of(&path, copy.path()) } else { path };
         problems.extend(runtime().block_on(check(&looked_at, shift_ms, &ledger, &mut figures)));

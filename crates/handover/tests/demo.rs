@@ -1,5 +1,5 @@
-//! Tests that `handover demo` does what it promises: a team of agents completes its work, with all the usual failures
-//! on the way.
+//! Tests that `handover demo` does what it promises: a team of agents completes its work, although an output is wrong,
+//! an agent crashes, and a question needs an answer.
 #![expect(clippy::disallowed_methods, reason = "it starts the program as a person would")]
 
 use std::process::Command;

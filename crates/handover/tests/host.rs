@@ -1,5 +1,5 @@
 //! Tests of the turn host, the small process that starts an agent's program and ends it: every way in which a program
-//! can end, leave processes behind, or be cut off.
+//! can end, leave processes behind, or be ended early by the host.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test fails where something unforeseen happens")]
 

@@ -307,8 +307,8 @@ fn a_runner_that_was_killed_is_not_recorded_and_the_next_takes_its_place() {
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
 }
 
-/// Returns the sessions that one look at the session files finds: alive, dead, and dead in the folder that processes of
-/// Handover version 0.1 share.
+/// Reads the session files once. Returns the sessions that are alive, the sessions that are dead, and the dead sessions
+/// in the folder that processes of Handover version 0.1 share.
 fn look(sessions: &std::sync::Arc<LiveSessions>, at: i64) -> (Vec<String>, Vec<String>, Vec<String>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let found = runtime.block_on(sessions.look(Timestamp(at))).unwrap();
@@ -328,7 +328,7 @@ fn sessions_of_older_processes_in_the_shared_folder_still_count_as_life() {
     let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
     assert_eq!(look(&sessions, 7), (owned(&[C, A]), vec![], owned(&[B])));
     assert_eq!(sessions.snapshot().taken_at, Timestamp(7));
-    // A look at the session files that began earlier but ended later does not replace the result of a newer look.
+    // A read of the session files that began earlier but ended later does not replace the result of a newer read.
     look(&sessions, 5);
     assert_eq!(sessions.snapshot().taken_at, Timestamp(7));
     // When a store does not know a session in the shared folder, it keeps the session's file for a week, because the

@@ -171,8 +171,8 @@ fn tested(failing: &str) -> (Output, Vec<String>) {
     (output, notes.lines().map(str::to_owned).collect())
 }
 
-/// The word `postgres` in the name puts this test into the group of tests that use a server, because `scripts/test`
-/// starts one.
+/// The word `postgres` in the name puts this test into the group of tests that use a PostgreSQL server. It belongs
+/// there because `scripts/test` starts such a server.
 #[test]
 fn the_test_command_with_postgres_runs_every_step_and_lists_the_failed_ones() {
     let (passed, all) = tested("");
@@ -193,8 +193,8 @@ fn the_test_command_with_postgres_runs_every_step_and_lists_the_failed_ones() {
     }
 }
 
-/// Every long test that `scripts/prove` runs has figures in the documentation. Missing figures mean that it was never
-/// run.
+/// Every long test that `scripts/prove` runs has figures in the documentation. Missing figures mean that the test was
+/// never run.
 #[test]
 fn every_proof_has_its_last_figures_in_the_documentation() {
     let list = program("scripts/prove").output().unwrap();

@@ -1,10 +1,10 @@
 //! Tests `handover setup` on folders: each case in `tests/setup` shows a folder before and after a setup.
 //!
 //! A case names the client, and has the parts `== before` and `== after` (or `== problem`). In a part, a line `-- path`
-//! starts a file, with `~/` for the home folder. The section that Handover writes is shortened to one line. Every case
-//! is also applied twice and undone: the second setup must change nothing, and the undo must restore everything. With
-//! `== edited` a person changes files before the undo, and `== undone` is the result of the undo. `UPDATE=1` writes the
-//! expected parts again.
+//! starts a file, with `~/` for the home folder. The section that Handover writes into a file is shortened to one line.
+//! Every case is also applied twice and undone: the second setup must change nothing, and the undo must restore
+//! everything. With `== edited` a person changes files before the undo, and `== undone` is the result of the undo.
+//! `UPDATE=1` writes the expected parts again.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -242,7 +242,8 @@ fn exercise(name: &str, case: &Case) -> Case {
         assert_eq!(left, 0, "{name}: no receipt is left");
     }
     // Some cases start with an entry that is already named `handover`. The first undo restores that entry. After that
-    // no record marks it as the person's own, so a second undo may change it. Such cases are not undone twice.
+    // no record says that the entry is the person's own, so a second undo may change it. Such cases are not undone
+    // twice.
     if !before.contains("handover") {
         let again = undo(client, reach, &around).unwrap();
         assert_eq!(changed(&again), Vec::<&Edit>::new(), "{name}: undoing twice is as once");

@@ -136,7 +136,8 @@ fn run_asks_at_a_terminal_and_refuses_elsewhere() {
     assert_eq!(site.json(&["status", "--json"])["settings"], json!([]));
 }
 
-/// An agent's session gets the list of changes that wait for a person, because its model can tell the person.
+/// An agent's session gets the list of changed settings that wait for a person, because the agent's model can tell the
+/// person.
 #[test]
 fn a_session_is_told_what_waits() {
     let site = Site::new("");
@@ -220,13 +221,13 @@ fn a_store_that_came_with_the_repository_is_refused() {
     tracked.git(&["rm", "-r", "--quiet", ".handover/state"]);
     let (code, _, errors) = tracked.run(&["status"]);
     assert_eq!(code, 0, "{errors}");
-    // A symbolic link in place of the state folder is also refused.
+    // A symbolic link in place of the state folder is refused like a store that git tracks.
     let linked = Site::new("");
     symlink("../../elsewhere", linked.root().join(".handover/state")).unwrap();
     linked.commit(&["."]);
     assert_eq!(linked.run(&["status"]).0, 1);
     assert!(!linked.folder.path().join("elsewhere").exists(), "nothing was made outside");
-    // A store file that git tracks is also refused when the settings name it.
+    // A store file that git tracks is refused even when the settings name it.
     let named = Site::new("store = \"data/work.db\"\n");
     fs::create_dir(named.root().join("data")).unwrap();
     fs::copy(other.root().join(".handover/state/handover.db"), named.root().join("data/work.db")).unwrap();

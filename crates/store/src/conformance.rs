@@ -129,7 +129,8 @@ async fn lock_step(store: &dyn Store, oracle: &mut Oracle, order: &StoreOrder, a
     found
 }
 
-/// Runs a command on the store. A fault of the store ends the test; the rules may still refuse the command.
+/// Runs a command on the store and returns the change. A fault of the store ends the test. A refusal by the engine's
+/// rules does not end the test: it is the reply in the change.
 pub async fn act(store: &dyn Store, order: &StoreOrder) -> Change {
     must(store.transact(order.job()).await, &format!("{order:?}"))
 }

@@ -49,13 +49,13 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// Returns the fault of a command whose reply belongs to another command.
+    /// Returns the fault of a command that got a reply which only other commands get.
     pub fn unexpected_reply(reply: &engine::Reply) -> Self {
         Self::Bug { what: format!("a command got the unexpected reply {}", kind(reply)) }
     }
 
-    /// Returns the fault of a decision or a question that asks for rows that it was given already. Without this fault it
-    /// would ask without end.
+    /// Returns the fault of a decision or a question that asks again for rows that it already got. Without this fault,
+    /// the store would load the same rows in an endless loop.
     pub(crate) fn asks_again(needs: &[engine::Need]) -> Self {
         let kinds: Vec<String> = needs.iter().map(kind).collect();
         Self::Bug { what: format!("a decision asks again for rows that it was given ({})", kinds.join(", ")) }

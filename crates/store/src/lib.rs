@@ -1,5 +1,5 @@
-//! The store: keeps the state and the log of Handover in one of three backends (SQLite, PostgreSQL, memory) behind one
-//! trait.
+//! The store keeps the state and the log of Handover in one of three backends (SQLite, PostgreSQL, memory). All
+//! backends have the same trait.
 //!
 //! A backend does two things. It answers needs, which are requests for rows; `load` turns a need into a statement. It
 //! writes the rows of a change; `record` lists the writes. The rules are in the engine, the SQL is in `sql`, and the
@@ -114,7 +114,7 @@ pub trait Store: Send + Sync {
     fn head(&self, topic: String) -> Answer<'_, Option<Head>>;
 
     /// Returns the topic and number of the first log entry whose topic has no head (the row with the topic's last
-    /// number and hash), or `None` when all topics have one. A missing head was deleted by an intruder.
+    /// number and hash), or `None` when all topics have a head. A missing head was deleted by an intruder.
     fn headless(&self) -> Answer<'_, Option<(String, i64)>>;
 
     /// Returns a watch that wakes up after changes of the store, also after changes by other processes. A wake-up only
@@ -153,8 +153,8 @@ pub type Sink = Box<dyn FnMut(usize, Vec<Row>) -> Result<(), Fault> + Send>;
 pub type RowSource = Box<dyn FnMut() -> Result<Option<(usize, Vec<Row>)>, Fault> + Send>;
 
 /// Opens the store of a URL: `postgres://…`, `memory:`, or else the path of an SQLite file. Creates the folder of the
-/// file when it is missing. `seed` is any random number; it distinguishes the cursors of a new store from those of
-/// another store.
+/// file when it is missing. `seed` is any random number; it distinguishes the cursors (positions in the log) of a new
+/// store from the cursors of another store.
 pub async fn open(url: &str, seed: u64) -> Result<Arc<dyn Store>, Fault> {
     if url.starts_with("postgres://") || url.starts_with("postgresql://") {
         return Ok(Arc::new(Postgres::open(url, seed).await?));

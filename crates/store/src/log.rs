@@ -89,8 +89,8 @@ impl Entry {
     }
 
     /// Searches for the number under which the hash of this entry is right, and returns its distance from the entry's
-    /// present number. The distance is 0 when the hash is right for the present number. Searches at most `REACH`
-    /// numbers away and only from 1 to `last`; returns `None` when none of them fits.
+    /// present number. The distance is 0 when the hash is right for the present number. Tries only numbers from 1 to
+    /// `last` that are at most `REACH` away, and returns `None` when the hash is right for none of them.
     pub(crate) fn distance(&self, last: i64) -> Option<i64> {
         const REACH: i64 = 10_000;
         if self.hash == self.computed_hash() {

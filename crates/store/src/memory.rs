@@ -29,8 +29,9 @@ pub struct MemoryStore {
     generation: i64,
 }
 
-/// The generation of the next memory store. A generation is a number that marks the cursors of one store. Memory stores
-/// use -1, -2 and so on, and databases use other numbers. So a cursor of one store is never valid in another store.
+/// The generation of the next memory store. A generation is a number that marks the cursors (positions in the log) of
+/// one store. Memory stores use -1, -2 and so on, and databases use other numbers. So a cursor of one store is never
+/// valid in another store.
 static GENERATION: AtomicI64 = AtomicI64::new(-1);
 
 impl Default for MemoryStore {

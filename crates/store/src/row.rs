@@ -128,7 +128,7 @@ fn read_state(row: &mut Columns) -> Result<TaskState, Fault> {
     let kind = row.maybe_text()?.as_deref().and_then(BlockKind::parse);
     let role = row.maybe_text()?;
     // When a row is written, a constraint of the table refuses a status that does not fit the lease, the actor and the
-    // note. When a row is read, this match refuses it.
+    // note. When a row is read, this match refuses such a status.
     match (status, lease, actor, note) {
         (Status::Pending, lease, None, _) => Ok(TaskState::Pending { lease }),
         (Status::Planning, Some(lease), None, _) => Ok(TaskState::Planning { lease }),

@@ -40,9 +40,9 @@ pub(crate) const POSTGRES: SqlDialect = SqlDialect {
     postgres: "",
     append_event: "INSERT INTO event (topic, seq, at, type, sender, body, prev, hash, xid) \
                    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, pg_current_xact_id()::text::bigint)",
-    // Return only entries of transactions that are older than all running ones, because no further entry can appear
-    // among them. A transaction gets its number (`xid`) after it holds the lock of the topic (log). So within a topic
-    // the order by `xid` is the order of the entries.
+    // Return only entries of transactions that are older than all running transactions, because no further entry can
+    // appear among these entries. A transaction gets its number (`xid`) after it holds the lock of the topic (log). So
+    // within a topic the order by `xid` is the order of the entries.
     follow: "SELECT topic, seq, at, type, sender, body, prev, hash, xid, pos FROM event \
              WHERE (xid, pos) > ($1, $2) AND xid < pg_snapshot_xmin(pg_current_snapshot())::text::bigint \
              ORDER BY xid, pos LIMIT $3",
@@ -94,9 +94,9 @@ pub(crate) const TOPIC: &str = "SELECT name, seq, hash, at FROM topic WHERE name
 
 // Statements that find several rows, up to a limit.
 pub(crate) const SLUG: &str = "SELECT id FROM agent WHERE slug = $1";
-/// The slugs (short names of agents) that consist of a base and a number (`ada-2`), the highest number first. Handover
-/// never makes numbers of more than ten digits, so longer ones are left out. The code that reads the rows skips numbers
-/// that do not fit into a `u32`.
+/// Finds the slugs (short names of agents) that consist of a base and a number (`ada-2`), the highest number first.
+/// Handover never makes numbers of more than ten digits, so longer numbers are left out. The code that reads the rows
+/// skips numbers that do not fit into a `u32`.
 pub(crate) const SLUG_ENDINGS: &str = "SELECT slug FROM agent WHERE slug > $1 AND slug < $2 \
      AND ltrim(substr(slug, length($1) + 1), '0123456789') = '' AND length(slug) <= length($1) + 10 \
      ORDER BY CAST(substr(slug, length($1) + 1) AS BIGINT) DESC LIMIT 64";
@@ -248,8 +248,8 @@ pub(crate) const PUT_TOPIC: &str = "INSERT INTO topic (name, seq, hash, at) VALU
 // Statements that read the log.
 /// Finds the position of the last log entry. Only SQLite runs this statement.
 pub(crate) const END: &str = "SELECT 0, max(pos) FROM event HAVING max(pos) IS NOT NULL";
-/// Finds the last log entry whose transaction is older than every running transaction. Followers see the entries up to
-/// this one. Only PostgreSQL runs this statement.
+/// Finds the last log entry whose transaction is older than every running transaction. Followers of the log see the
+/// entries up to this entry. Only PostgreSQL runs this statement.
 pub(crate) const FRONTIER: &str = "SELECT xid, pos FROM event \
      WHERE xid < pg_snapshot_xmin(pg_current_snapshot())::text::bigint ORDER BY xid DESC, pos DESC LIMIT 1";
 pub(crate) const TOPIC_ENTRIES: &str = "SELECT topic, seq, at, type, sender, body, prev, hash, xid, pos FROM event \

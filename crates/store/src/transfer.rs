@@ -1,4 +1,5 @@
-//! Export and import: all rows, one JSON line each, the same for every backend.
+//! Export and import. An export has all rows of a store, each as one line of JSON. Its format is the same for every
+//! backend.
 //!
 //! ```text
 //! {"handover":"export","schema":1}
@@ -91,7 +92,7 @@ fn written(result: std::io::Result<()>) -> Result<(), Fault> {
     result.map_err(|cause| Fault::File { action: "write the export to", path: "the output".into(), cause })
 }
 
-/// Writes all rows of the store to `out`, with the state of one moment. Returns the number of rows.
+/// Writes all rows of the store to `out`. All rows have the state of the same moment. Returns the number of rows.
 pub async fn export<W: Write + Send + 'static>(store: &dyn Store, out: W) -> Result<u64, Fault> {
     let shared = Arc::new(Mutex::new(Outlet { out, count: 0, seal: ExportSeal::default() }));
     let writer = Arc::clone(&shared);

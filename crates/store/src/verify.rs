@@ -60,8 +60,8 @@ enum Doubt {
 }
 
 impl Verifier<'_> {
-    /// Checks the next log entry of the topic. Returns its number and the suspected tampering when it is wrong.
-    /// `behind` is the entry after it; it helps to distinguish a changed entry from an inserted one.
+    /// Checks the next log entry of the topic. When the entry is wrong, returns its number and the suspected tampering.
+    /// `behind` is the entry after the checked one. It helps to distinguish a changed entry from an inserted one.
     fn take(&mut self, entry: &Entry, behind: Option<&Entry>) -> Result<(), (i64, Doubt)> {
         let next = self.seq + 1;
         if entry.seq < next || self.head.is_some_and(|head| head.seq < next) {
@@ -96,9 +96,9 @@ impl Verifier<'_> {
                 let unlike_kept = self.kept.iter().any(|kept| kept.seq == entry.seq && kept.hash != entry.hash);
                 (rewritten || unlike_kept).then_some(Doubt::Certain(Tampering::Changed))
             }
-            // The hash is right for a lower entry number, or for none. The entries at lower numbers were already found
-            // genuine, so with a lower number this entry is a copy. In both cases the entry that belongs here was
-            // overwritten.
+            // The hash is right for a lower entry number, or for no number. The entries at lower numbers were already
+            // found genuine, so an entry whose hash is right for a lower number is a copy. In both cases the entry that
+            // belongs here was overwritten.
             Some(_) | None => Some(Doubt::Certain(Tampering::Changed)),
         }
     }

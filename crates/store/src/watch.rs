@@ -26,7 +26,7 @@ impl StoreWatch {
     }
 }
 
-/// The sending end of all watches of a store. Ringing it wakes the callers that wait for a change.
+/// The sending end of all watches of a store. Its function `ring` wakes the callers that wait for a change.
 #[derive(Debug, Clone)]
 pub(crate) struct Bell {
     sender: watch::Sender<u64>,

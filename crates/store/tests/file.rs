@@ -62,8 +62,8 @@ async fn one_failing_command_does_not_spoil_the_others_of_its_batch() {
     assert_eq!((verdict.entries, verdict.findings), (40, Vec::new()), "only what was answered is logged");
 }
 
-/// Returns jobs (commands for the store) that fail: a row that breaks a check, a row that exists already, and a step
-/// that panics.
+/// Returns jobs (commands for the store) that fail. The first one writes a row that breaks a check of its table, the
+/// second one writes a row that exists already, and the step of the third one panics.
 fn bad_jobs() -> Vec<(&'static str, Job)> {
     let id = WorkflowId::next(&mut Ids::new(9));
     let change = |open: u32| {

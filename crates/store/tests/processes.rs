@@ -220,7 +220,8 @@ async fn processes_share_the_file_fairly() {
 }
 
 /// Checks that processes get the write queue (the file lock for writers) in the order in which they ask. The test holds
-/// the queue while the child processes ask. Each child process asks after the one before it has begun to wait.
+/// the queue while the child processes ask. Each child process asks only when the child process before it has begun to
+/// wait.
 #[tokio::test(flavor = "multi_thread")]
 async fn processes_come_in_the_order_in_which_they_ask() {
     let _alone = ALONE.lock().await;
@@ -301,8 +302,8 @@ async fn a_change_by_another_process_is_seen_within_a_tenth_of_a_second() {
     assert!(u128::from(p95) <= bound, "the last commit of a burst was seen after so many milliseconds: {late:?}");
 }
 
-/// Waits until `count` log entries came, and reads the log again only when the store wakes it. Returns the time at
-/// which the last entry came, and the cursor after it.
+/// Waits until `count` log entries came, and reads the log again only when the store reports a change. Returns the time
+/// at which the last entry came, and the cursor after it.
 async fn see(store: Arc<Sqlite>, mut cursor: Cursor, count: u64) -> (u64, Cursor) {
     let mut watch = store.watch();
     let mut left = usize::try_from(count).unwrap_or(0);

@@ -327,7 +327,8 @@ async fn an_entry_in_another_topic_and_a_missing_head_are_found() {
     assert_eq!(texts().await, ["registry entry 1 was inserted"]);
 }
 
-/// Makes every edit at every entry of a log that has every kind of entry, and checks that each edit is found.
+/// Makes every kind of edit at every entry of a log that has every kind of entry, and checks that verification finds
+/// each edit.
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_of_a_real_log_can_be_changed_unseen() {
     let folder = must(tempfile::tempdir(), "a folder");

@@ -34,7 +34,7 @@ pub(crate) fn open(path: &Path) -> Result<Connection> {
     Ok(connection)
 }
 
-/// Runs a query and reads every column of every row, because a real program reads them, too.
+/// Runs a query and reads every column of every row, because a real program would read them, too.
 fn read(connection: &Connection, sql: &str, values: impl rusqlite::Params) -> Result<Vec<rusqlite::types::Value>> {
     let mut statement = connection.prepare_cached(sql)?;
     let width = statement.column_count();
@@ -101,7 +101,8 @@ pub(crate) fn claims(
     Ok((count / began.elapsed().as_secs_f64(), times))
 }
 
-/// Claims every task of a file, one per transaction, as a single caller does. Used to count instructions.
+/// Claims every task of a file, one task per transaction, as a single caller does. The benchmark counts the
+/// instructions of this run.
 pub(crate) fn child(path: &str, tasks: &str) -> Result<()> {
     let text = std::fs::read_to_string(tasks)?;
     let mut lines = text.lines().map(str::to_owned);

@@ -1,4 +1,5 @@
-//! The speed of checking documents: one handoff, a mebibyte of hostile input, and a complete run of `handover check`.
+//! Measures the speed of checking documents: one handoff (the report of an agent at the end of its work), a mebibyte of
+//! hostile input, and a complete run of `handover check`.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -8,7 +9,8 @@ use anyhow::{Context, Result};
 
 use crate::rounds::{Bar, Report, median};
 
-/// A handoff of about 600 bytes, which the benchmark checks again and again.
+/// A handoff (the report of an agent at the end of its work) of about 600 bytes, which the benchmark checks again and
+/// again.
 const HANDOFF: &str = r#"All tests pass; the login page is live.
 
 ```agent_contract_handoff

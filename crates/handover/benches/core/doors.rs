@@ -1,5 +1,5 @@
-//! The speed of the interfaces (MCP over pipes and HTTP): the start time of a server, the cost of a call and of a
-//! connection, and how much of the store's speed remains over HTTP.
+//! Measures the speed of the interfaces (MCP over pipes and HTTP): the start time of a server, the cost of a call and
+//! of a connection, and the part of the store's speed that remains over HTTP.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -66,8 +66,8 @@ impl Pipe {
 }
 
 impl Drop for Pipe {
-    /// Ends the server by closing its input, as a client does. A killed server would leave its session for the next
-    /// server to end.
+    /// Ends the server by closing its input, as a client does. A killed server would leave its session open, and the
+    /// next server would have to end it.
     fn drop(&mut self) {
         self.input = None;
         let _gone = self.child.wait();
@@ -141,8 +141,8 @@ fn memory_kib(pid: u32) -> Result<f64> {
     Ok(line.split_whitespace().nth(1).context("a number")?.parse()?)
 }
 
-/// Measures the server's processor time per call while many calls run at the same time, and that of a server without
-/// calls.
+/// Measures the server's processor time per call while many calls run at the same time, and the processor time of a
+/// server without calls.
 pub(crate) fn calls(folder: &Path, report: &mut Report) -> Result<()> {
     let (store, tasks) = prepared(folder, "calls", 10)?;
     let mut pipe = Pipe::start(&store)?;

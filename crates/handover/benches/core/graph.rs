@@ -91,7 +91,7 @@ pub(crate) fn plan(folder: &Path, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// Measures the longest wait of a caller that claims all the time while a plan is written.
+/// Measures the longest wait of a caller that claims one task after another while a large plan is written.
 pub(crate) fn waiting(folder: &Path, report: &mut Report) -> Result<()> {
     const TASKS: usize = 100_000;
     let runtime = runtime(2)?;

@@ -82,8 +82,8 @@ pub(crate) fn million(folder: &Path, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// Counts the instructions of one claim with callgrind. Subtracts a short run from a long run, so that the start of the
-/// process does not count.
+/// Counts the instructions of one claim with callgrind. Subtracts the count of a short run from the count of a long
+/// run, so that the start of the process does not count.
 pub(crate) fn instructions(folder: &Path, report: &mut Report) -> Result<()> {
     if std::process::Command::new("valgrind").arg("--version").output().is_err() {
         eprintln!("  valgrind is not installed: instructions are not counted");

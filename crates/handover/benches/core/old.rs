@@ -16,8 +16,8 @@ use crate::rounds::{Bar, Report, median};
 
 /// The environment variable with the path of the old program, version 0.1.0.
 const OLD: &str = "HANDOVER_BENCH_OLD";
-/// The number of calls of a short run; `MANY` is that of a long run. The difference between the two runs leaves out the
-/// cost of the start.
+/// The number of calls of a short run; `MANY` is the number of calls of a long run. The difference between the costs of
+/// the two runs leaves out the cost of the start.
 const FEW: usize = 40;
 const MANY: usize = 190;
 /// The number of tasks of one workflow. At most 200 tasks of a workflow can run at a time.
@@ -32,7 +32,7 @@ const IN_FLIGHT: usize = 8;
 const CLAIMS: usize = 1_520;
 const OPENING: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}"#;
 
-/// The kind of call whose instructions are counted. It is repeated in one connection.
+/// The kind of call whose instructions are counted. The benchmark repeats this call in one connection.
 #[derive(Clone, Copy)]
 enum CountedCall {
     Claim,
@@ -206,7 +206,7 @@ fn counted(program: &Path, folder: &Path, call: CountedCall, calls: usize) -> Re
     Ok(line.context("a total")?.split_whitespace().nth(1).context("a number")?.parse()?)
 }
 
-/// Measures the claims per second of several servers on one database file, for this program and the old one
+/// Measures the claims per second of several servers on one database file, for this program and the old program
 /// alternately.
 pub(crate) fn throughput(folder: &Path, report: &mut Report) -> Result<()> {
     let (ours, old) = (PathBuf::from(PROGRAM), old_program()?);

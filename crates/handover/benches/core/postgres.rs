@@ -1,4 +1,5 @@
-//! Measures claims of tasks on PostgreSQL by one, sixteen and sixty-four callers, in one workflow and in sixty-four.
+//! Measures claims of tasks on PostgreSQL by one, sixteen and sixty-four callers, in one workflow and in sixty-four
+//! workflows.
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -30,7 +30,7 @@ struct Row {
     met: bool,
 }
 
-/// A bound on the ratio of Handover's figure to the figure of the reference program.
+/// A bound on the ratio of Handover's result to the result of the reference program.
 #[derive(Clone, Copy)]
 pub(crate) enum Bar {
     AtLeast(f64),
@@ -79,9 +79,9 @@ impl Report {
         Ok(found)
     }
 
-    /// Runs both sides of a comparison in turn, leaves out rounds in which the disk was slow, and takes the median of
-    /// the ratios. When too few rounds remain, uses the rounds with the fastest disk, and the table says so. Returns
-    /// the numbers of the rounds that were used.
+    /// Runs Handover and the reference program in turn, leaves out rounds in which the disk was slow, and takes the
+    /// median of the ratios. When too few rounds remain, uses the rounds with the fastest disk, and the table says so.
+    /// Returns the numbers of the rounds that were used.
     pub(crate) fn compare(
         &mut self,
         what: &str,
@@ -89,7 +89,8 @@ impl Report {
         mut round: impl FnMut(usize) -> Result<(f64, f64)>,
     ) -> Result<Vec<usize>> {
         let mut rounds = Vec::new();
-        // The disk of a virtual machine changes its speed over time, so each comparison has its own best time.
+        // The disk of a virtual machine changes its speed over time, so each comparison has its own best time of a
+        // sync.
         let mut best = f64::INFINITY;
         for number in 0..ROUNDS * 3 {
             let before = self.fsync_us()?;
@@ -130,7 +131,8 @@ impl Report {
         Ok(numbers)
     }
 
-    /// Adds two figures to the table that were measured without rounds, with a bound on their ratio.
+    /// Adds the results of Handover and of the reference program to the table, with a bound on their ratio. These
+    /// results were measured without rounds.
     pub(crate) fn ratio(&mut self, what: &str, ours: f64, reference: f64, bar: Bar) {
         let ratio = ours / reference;
         self.rows.push(Row {
@@ -143,7 +145,7 @@ impl Report {
         });
     }
 
-    /// Adds a single figure to the table, with an optional bound.
+    /// Adds a single result to the table of results, with an optional bound.
     pub(crate) fn figure(&mut self, what: &str, found: f64, unit: &str, bar: Option<Bar>) {
         self.rows.push(Row {
             what: what.to_owned(),

@@ -45,7 +45,7 @@ pub(crate) async fn set_plan(service: &Service, workflow: WorkflowId, plan: Vec<
     Ok(())
 }
 
-/// Returns the tasks of a workflow from the pages that an agent would be offered.
+/// Returns the ids of the tasks of a workflow. Reads them page by page with the query that offers tasks to agents.
 async fn task_ids(store: &dyn Store, workflow: WorkflowId) -> Result<Vec<TaskId>> {
     let mut ids = Vec::new();
     let mut after = None;

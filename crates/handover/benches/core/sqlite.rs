@@ -1,4 +1,4 @@
-//! Measures claims of tasks on SQLite, each synced to the disk, by many callers and by one.
+//! Measures claims of tasks on SQLite by many callers and by one caller. Each claim is synced to the disk.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ impl Field {
         self.tasks.by_ref().take(count).collect()
     }
 
-    /// Returns the agents that claim in one round for one of the two sides, Handover or the reference.
+    /// Returns the agents that claim in one round, either for Handover or for the reference program.
     fn team(&self, number: usize, count: usize) -> Vec<AgentId> {
         let need = count / HELD + 1;
         self.agents.iter().cycle().skip(number * need).take(need.max(CALLERS)).copied().collect()

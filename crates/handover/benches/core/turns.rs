@@ -1,5 +1,5 @@
-//! The speed of the runner: its own time per turn, its memory per running agent (without the agent's program), and a
-//! run of two hundred agents at once.
+//! Measures the speed of the runner: its own time per turn (one run of an agent's program), its memory per running
+//! agent (without the agent's program), and a run of two hundred agents at once.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -59,8 +59,8 @@ fn run(folder: &Path) -> Result<Duration> {
     Ok(began.elapsed())
 }
 
-/// Measures the runner's own time per turn: runs turns one after the other, without git. Compares a run of many turns
-/// with a run of one turn, and subtracts the time of the agent's program.
+/// Measures the runner's own time per turn (one run of an agent's program): runs turns one after the other, without
+/// git. Compares a run of many turns with a run of one turn, and subtracts the time of the agent's program.
 pub(crate) fn overhead(folder: &Path, report: &mut Report) -> Result<()> {
     let mut added = Vec::new();
     for round in 0..ROUNDS {

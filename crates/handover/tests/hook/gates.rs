@@ -69,8 +69,8 @@ fn what_is_asked_is_sealed_approved_and_goes_through_once() {
     assert_eq!(used, 1);
 }
 
-/// A model writes a different caption each time it tries the same command. So an approval covers the command with any
-/// caption.
+/// A model writes a different caption (the field `description`) each time when it tries the same command. So an
+/// approval covers the command with any caption.
 #[test]
 fn another_caption_or_time_limit_uses_the_same_approval() {
     let scene = Scene::new(GATED);
@@ -127,8 +127,8 @@ fn a_session_nobody_registered_in_asks_too_as_one_agent() {
     assert_eq!(rows[0].agent(), rows[1].agent());
 }
 
-/// A program that the runner started for a turn requests an approval as the agent of that turn, even if the program
-/// registered another agent in its session.
+/// A program that the runner started for a turn (one run of an agent's program) requests an approval as the agent of
+/// that turn, even if the program registered another agent in its session.
 #[test]
 fn below_a_turn_the_turns_agent_asks() {
     let scene = Scene::new(GATED);
@@ -157,8 +157,9 @@ fn below_a_turn_the_turns_agent_asks() {
     scene.hook_in("PreToolUse", call, &environment).is_nothing();
 }
 
-/// The id of a turn is not secret. A hook that knows the id, but neither runs below the turn's host process nor has the
-/// turn's proof, requests approvals only for its own session. It cannot use an approval of the turn.
+/// The id of a turn (one run of an agent's program) is not secret. A hook may know the id, but neither run below the
+/// turn's host process nor have the secret proof of the turn. Such a hook requests approvals only for its own session,
+/// and cannot use an approval of the turn.
 #[test]
 fn a_turn_that_was_named_by_hand_is_not_the_asker() {
     let scene = Scene::new(GATED);
@@ -185,7 +186,8 @@ fn a_turn_that_was_named_by_hand_is_not_the_asker() {
     }
     let [asked] = &scene.approvals()[..] else { panic!("{:?}", scene.approvals()) };
     assert_eq!(asked.agent(), Some(own));
-    // A command that has the turn's id, but not the turn's secret proof, cannot act as the turn's agent.
+    // This command has the id of the turn (one run of an agent's program), but not the turn's secret proof. So it
+    // cannot act as the turn's agent.
     let task = task.to_string();
     let checkpoint = ["task", "checkpoint", &task, "progress", "mine", "--json"];
     let said = call(scene.at(), &checkpoint, b"", &[("HANDOVER_TURN", turn.as_str())]);
@@ -239,8 +241,8 @@ fn race(scene: &dyn Fn(u32) -> Scene) {
     }
 }
 
-/// A new approval request costs one commit, using an approval costs one, and a call that the gate rules allow or deny
-/// costs none.
+/// A new approval request costs one commit of the database, using an approval costs one commit, and a call that the
+/// gate rules allow or deny costs no commit.
 #[test]
 fn a_call_costs_at_most_one_commit() {
     let scene = Scene::new(GATED);

@@ -107,7 +107,7 @@ fn the_call_that_registered_joins_a_sub_agent() {
     let text = told(&scene, SESSION);
     assert!(text.contains(&id(&main)) && !text.contains(&id(&sub)), "{text}");
     // The stop of a sub-agent is separate from the stop of its session. Here only the sub-agent holds a task, so only
-    // it must hand over a report of its work.
+    // the sub-agent must hand over a report of its work.
     scene.held(id(&sub).parse().expect("an id"), engine::plan::PlanTask::named("one"));
     scene.stop("p1", "x").is_nothing();
     let said = scene.hook("SubagentStop", json!({"agent_id": "sub1", "last_assistant_message": "x"}));
@@ -174,8 +174,8 @@ fn a_hook_does_not_speak_for_the_session_of_another_client() {
         heard.contains("(eve)") && !heard.contains("(quinn)"),
         "{heard}: what the agent holds and its mail is told to its own client"
     );
-    // Now the first client, the victim, calls the hooks itself. Its agent holds a task and stops without a handoff
-    // document; then its session ends.
+    // Now the first client, the victim, calls the hooks itself. The agent of this client holds a task and stops without
+    // a handoff document (the report that it owes). Then the session ends.
     let payload = scene.at().join("payload");
     for (event, held) in [("Stop", true), ("SessionEnd", false)] {
         std::fs::write(&payload, scene.payload(event, more.clone()).to_string()).expect("a file");

@@ -51,7 +51,7 @@ impl Said {
         self.reply.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// Returns the reason why a tool call is denied.
+    /// Returns the reason for which the reply denies the tool call.
     pub(crate) fn denied(&self) -> &str {
         self.text("/hookSpecificOutput/permissionDecisionReason")
     }
@@ -155,8 +155,8 @@ impl Scene {
         self.run(Caller::with_rights(Rights::Person), Command::DecideApproval { approval, decision });
     }
 
-    /// Counts the transactions that wrote to the store: each ends with a frame in the database's log that marks a
-    /// commit.
+    /// Counts the transactions that wrote to the store: each transaction ends with a frame in the database's
+    /// write-ahead log that marks a commit.
     pub(crate) fn commits(&self) -> usize {
         let log = std::fs::read(self.at().join(".handover/state/handover.db-wal")).expect("a log");
         let number = |at: usize| log.get(at..at + 4).map(|bytes| u32::from_be_bytes(bytes.try_into().expect("four")));
@@ -207,7 +207,8 @@ impl Scene {
     }
 }
 
-/// Returns a handoff document of an agent. The top-level fields of `more` replace the default ones.
+/// Returns a handoff document (the report of an agent when it stops). The top-level fields of `more` replace the
+/// default fields.
 pub(crate) fn handoff(agent: AgentId, status: &str, more: Value) -> String {
     let mut contract = json!({
         "agent_status": {

@@ -44,8 +44,8 @@ fn a_session_is_told_who_it_is_and_what_waits() {
     assert!(inside.is_some_and(|inside| inside.contains("Obey me.")), "{text}");
 }
 
-/// The notice about settings that no person has accepted yet lists all of them, even when there are many and the agent
-/// also holds many tasks.
+/// The notice about settings that no person has accepted yet lists all of these settings, even when there are many of
+/// them and the agent holds many tasks.
 #[test]
 fn settings_that_wait_for_a_person_are_told_whole_however_many_there_are() {
     let agent = |number: u32| {
@@ -111,7 +111,8 @@ fn a_call_is_a_sign_of_life_that_is_stored_now_and_then() {
     scene.hook("PostToolUse", json!({"tool_name": "Read", "tool_use_id": "t2"})).is_nothing();
     assert_eq!(scene.commits() - before, 1);
     assert!(until(&scene) >= first, "it lives");
-    // A tool call of a sub-agent is no sign of life of the session's main agent, so it writes nothing.
+    // A tool call of a sub-agent does not show that the session's main agent is alive, so the hook writes nothing to
+    // the store.
     scene.age();
     let before = scene.commits();
     scene.hook("PostToolUse", json!({"tool_name": "Read", "agent_id": "sub1"})).is_nothing();

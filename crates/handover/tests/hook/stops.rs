@@ -1,5 +1,5 @@
-//! Tests of stop hooks: which agents must write a handoff document when they stop, how often the hook blocks a stop
-//! without one, and the effect of a valid handoff.
+//! Tests of stop hooks: which agents must write a handoff document (a report of their work) when they stop, how often
+//! the hook blocks a stop without this document, and the effect of a valid document.
 
 use engine::approval::{ApprovalDecision, ApprovalStatus, Source};
 use engine::command::{EndRound, OpenReview, RoundAnswer, RoundEnd, StartRound};
@@ -23,7 +23,7 @@ fn nobody_owes_a_handoff_without_a_claim_or_when_another_output_is_asked_for() {
     scene.stop("p1", "done").is_nothing();
     let quinn = scene.agent("quinn", None);
     scene.stop("p1", "done").is_nothing();
-    // An agent that the settings do not list owes no handoff document when it stops.
+    // An agent that the settings do not list needs no handoff document (a report of its work) when it stops.
     let other = scene.agent("somebody", None);
     scene.held(other, PlanTask::named("one"));
     scene.stop("p1", "done").is_nothing();
@@ -100,7 +100,7 @@ fn a_valid_handoff_has_its_effect() {
     let said = scene.stop("p3", &handoff(quinn, "NEEDS_INPUT", json!({})));
     assert!(said.text("/systemMessage").contains("waits for an answer"), "{said:?}");
     assert_eq!(scene.task(task).status(), Status::Paused);
-    // While the task waits for a person, its agent may stop without a handoff document.
+    // While the task waits for a person, its agent may stop without a handoff document (a report of its work).
     scene.stop("p4", "still waiting").is_nothing();
 }
 
@@ -115,8 +115,8 @@ fn complete_is_refused_for_work_that_is_not_what_was_reviewed() {
     let open = OpenReview { provider: "critic".to_owned(), gate: Some((task, 1)), rounds_max: None };
     let opened = scene.run(Caller::agent(quinn), Command::OpenReview(open));
     let Reply::ReviewOpened { review } = opened else { panic!("{opened:?}") };
-    // The test project is no git repository. So its work equals the version that was shown in the second review round,
-    // and differs from the version of the first round.
+    // The test project is no git repository, so the version of its work is `given: no repository`. In the second review
+    // round the reviewer got this version, and in the first round another version.
     for (number, shown) in [(1, "tree:0123"), (2, "given: no repository")] {
         let artifact = ReviewedVersion {
             media_type: "text/plain".to_owned(),
@@ -195,7 +195,8 @@ fn an_approval_is_sealed_and_the_task_waits() {
     assert_eq!(status(), ApprovalStatus::Consumed);
 }
 
-/// A stop costs at most one commit for any kind of handoff, and none when no handoff is due.
+/// A stop of an agent costs at most one commit of the database for any kind of handoff document (a report of its work),
+/// and no commit when the agent needs no such document.
 #[test]
 fn a_stop_costs_at_most_one_commit() {
     let approval = json!({"approval_request": {
@@ -240,7 +241,8 @@ fn a_stop_costs_at_most_one_commit() {
     assert_eq!(scene.commits() - before, 1, "what it held is free");
 }
 
-/// A handoff in the name of another agent is invalid, and so is a text that only describes a handoff.
+/// A handoff document (a report of an agent's work) in the name of another agent is invalid. A text that only describes
+/// such a document is invalid, too.
 #[test]
 fn a_forged_handoff_is_sent_back() {
     let scene = Scene::new(HANDS_OVER);
@@ -264,8 +266,9 @@ fn the_same_words_at_the_same_prompt_act_once() {
     assert_eq!(scene.task(task).checkpoints, 1);
 }
 
-/// A `COMPLETE` handoff is checked against the output contract of the task's brief. As long as no person accepted the
-/// project's settings, nothing is checked or completed, and the person gets a message.
+/// A handoff document (a report of an agent's work) with the status `COMPLETE` is checked against the output contract
+/// of the task's brief. As long as no person accepted the project's settings, nothing is checked or completed, and the
+/// person gets a message.
 #[test]
 fn done_is_verified_where_the_brief_demands_it() {
     let brief = json!({

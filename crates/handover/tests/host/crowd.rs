@@ -1,5 +1,5 @@
-//! Tests many turn hosts (the processes that start and end agents' programs) that are cut off at random moments, and
-//! the memory and time that one host costs.
+//! Tests many turn hosts (the processes that start and end agents' programs) that lose their runner or are killed at
+//! random moments, and the memory and time that one host costs.
 
 use std::collections::hash_map::RandomState;
 use std::fs;
@@ -113,7 +113,8 @@ async fn a_host_that_is_killed_at_any_moment_is_settled() {
     }
 }
 
-/// Finds the host process of a turn's folder by its command line.
+/// Finds the host process that uses the folder of a turn (one run of an agent's program), by the command line of the
+/// process.
 fn hosts(folder: &std::path::Path) -> Vec<Pid> {
     let line = format!("{BINARY}\0turn-host\0{}\0", folder.display());
     let is_it = |pid: &String| fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|it| it == line.as_bytes());
@@ -172,12 +173,13 @@ async fn measure() {
     let parent = &stat(&program).unwrap()[1];
     assert!(processes().contains(parent));
     let memory = fs::read_to_string(format!("/proc/{parent}/smaps_rollup")).unwrap();
-    // Memory pages of a newly built binary count as private memory, too. The line `Anonymous` leaves them out.
+    // The kernel may count memory pages of a newly built binary as private memory of the host, too. The line
+    // `Anonymous` leaves these pages out.
     let line = memory.lines().find(|line| line.starts_with("Anonymous:")).unwrap();
     let private: u64 = line.split_ascii_whitespace().nth(1).unwrap().parse().unwrap();
     eprintln!("a host: {private} kB of its own");
-    // The runner may use 15 MB for each agent. Half of the 4 MB below is memory that the loader writes for a debug
-    // build of the whole program.
+    // The runner may use 15 MB for each agent. This test allows 4 MB for the host. Half of that is memory that the
+    // loader writes for a debug build of the whole program.
     assert!(private < 4 << 10);
     host.cut_off();
     host.wait().await.unwrap();

@@ -10,7 +10,7 @@ fn pid(text: &str) -> Pid {
 }
 
 /// Finds the process that removed `HANDOVER_TURN` from its environment, by the time for which it sleeps. This time is
-/// different in each turn.
+/// different in each turn (one run of an agent's program).
 fn hidden(turn: &str) -> Vec<String> {
     let line = format!("sleep\x001000.{}\0", turn.rsplit_once('_').unwrap().1);
     let is_it = |pid: &String| std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|it| it == line.as_bytes());

@@ -27,7 +27,8 @@ impl Scene {
         self.folder.path().canonicalize().unwrap().join(name)
     }
 
-    /// Returns a launch of the script `misbehave.sh`, with generous limits and a unique turn id.
+    /// Returns the settings of a turn (one run of an agent's program) that runs the script `misbehave.sh`, with
+    /// generous limits and a unique turn id.
     pub(crate) fn launch(&self, arguments: &[&str]) -> HostLaunch {
         let number = TURNS.fetch_add(1, Ordering::SeqCst);
         HostLaunch {
@@ -52,14 +53,15 @@ impl Scene {
         TurnHost::start(Path::new(BINARY), &self.turn(launch), launch).unwrap()
     }
 
-    /// Runs an agent's program until its end, and checks that no process of the turn is left.
+    /// Runs an agent's program until its end, and checks that no process of this run is left.
     pub(crate) async fn run(&self, launch: &HostLaunch) -> HostEnded {
         let ended = self.start(launch).wait().await.unwrap();
         assert_eq!(living(&launch.turn), Vec::<String>::new());
         ended
     }
 
-    /// Cuts an agent's program off when it is ready, and checks that all its processes end within ten seconds.
+    /// Tells the host to end an agent's program when the program is ready, and checks that all processes of the program
+    /// end within ten seconds.
     pub(crate) async fn cut(&self, launch: &HostLaunch) -> HostEnded {
         let mut host = self.start(launch);
         while !self.stdout(launch).contains("ready") {
@@ -92,7 +94,7 @@ pub(crate) async fn started(host: &mut TurnHost) -> u32 {
     }
 }
 
-/// Returns all living processes whose environment names this turn.
+/// Returns all living processes whose environment names this turn (one run of an agent's program).
 pub(crate) fn living(turn: &str) -> Vec<String> {
     let mark = format!("HANDOVER_TURN={turn}");
     let has_mark = |pid: &String| {

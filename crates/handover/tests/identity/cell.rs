@@ -1,5 +1,5 @@
 //! Makes the state that one cell of the permission table needs. A cell is the call of one tool by one kind of caller.
-//! It needs an agent, and the tasks, messages and other things that the arguments of the call name.
+//! The call needs an agent, and the tasks, messages and other rows that its arguments name.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -36,8 +36,8 @@ pub(crate) struct TableProject {
     _folder: tempfile::TempDir,
 }
 
-/// The values for the call of one cell of the permission table: the agent, the arguments and, for a caller in a turn,
-/// the turn.
+/// The values for the tool call that one cell of the permission table tests: the agent, the arguments and, for a caller
+/// in a turn (a run of an agent's program), the turn.
 pub(crate) struct CellState {
     pub(crate) agent: String,
     pub(crate) arguments: Value,
@@ -169,7 +169,7 @@ impl CellMaker<'_> {
     }
 
     /// Makes a workflow with a task of every kind. When `needs_task` is true, the agent claims a task, and the function
-    /// returns it with its attempt, the number of the claim.
+    /// returns the task and the attempt, which is the number of the claim.
     fn workflow(&mut self, arguments: &str, needs_task: bool) -> Option<(TaskId, u32)> {
         let workflow = text(&self.person("workflow_create", &json!({"name": "table"}))["id"]);
         let tasks = json!([

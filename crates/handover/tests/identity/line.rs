@@ -21,8 +21,8 @@ use crate::door::{Place, command, program};
 use crate::script::Answer;
 use crate::terminal::Terminal;
 
-/// The age, in milliseconds, of an agent that this test makes in the past. After so long a silence, a connection by
-/// token or by the command line counts as dead, and a lease has expired.
+/// The time, in milliseconds, by which the clock is set back when this test makes an agent in the past. After such a
+/// long silence, a connection by token or by the command line counts as dead, and a lease has expired.
 const SILENCE_MS: i64 = 20 * 60 * 1000;
 
 /// One way to call a tool of the server over HTTP.
@@ -51,8 +51,7 @@ pub(crate) enum CallLine {
         visitor: Box<Visitor>,
         time: DeskTime,
     },
-    /// The command line, used by a person at a terminal, by a script, or by a program that the runner started for a
-    /// turn.
+    /// The command line, used by a person at a terminal, by a script, or by an agent's program that the runner started.
     Shell {
         place: Place,
         seat: ShellCaller,

@@ -126,7 +126,7 @@ fn a_bound_token_registers_its_own_agent_whatever_the_header_names() {
             let script::Answer::Done(registered) = &told else { panic!("{way:?} {header:?}: {}", told.show()) };
             assert_eq!(registered["id"], eve["agent"], "{way:?} {header:?}");
         }
-        // The header `Handover-Agent` names the agent of a call only when the arguments do not name one.
+        // The header `Handover-Agent` names the agent of a call only when the arguments name no agent.
         let read = line.call("inbox_read", &json!({"agent_id": "eve"}), Some("amy"));
         assert!(matches!(read, script::Answer::Done(_)), "{way:?}: {}", read.show());
         let read = line.call("inbox_read", &json!({}), Some("amy"));
@@ -151,7 +151,7 @@ fn an_agent_made_for_a_token_is_resumed_by_no_process_of_the_user() {
 }
 
 /// The holder of an admin token makes tokens for agents, but cannot take an agent away from the connection over which
-/// it works.
+/// the agent works.
 #[test]
 fn a_token_is_not_bound_to_an_agent_that_works_elsewhere() {
     let project = TableProject::new("taken", Database::Sqlite);
@@ -170,7 +170,7 @@ fn a_token_is_not_bound_to_an_agent_that_works_elsewhere() {
     let refused = script.args(["token", "create", "amy"]).output().unwrap();
     assert!(String::from_utf8_lossy(&refused.stderr).contains("(amy) is connected elsewhere"), "{refused:?}");
     line.must("agent_heartbeat", &json!({}));
-    // When the agent's connection has ended, a token can be made for the agent, and later a second one.
+    // When the agent's connection has ended, a token can be made for the agent, and later a second token.
     line.end();
     for _ in 0..2 {
         let made = make(json!({"name": "amy"})).json();
@@ -181,7 +181,7 @@ fn a_token_is_not_bound_to_an_agent_that_works_elsewhere() {
 }
 
 /// Revoking a token ends the connection of every agent that registered with it. One command of the engine ends only a
-/// limited number, so this needs several commands.
+/// limited number of connections, so the revocation needs several commands.
 #[test]
 fn revoking_a_token_ends_the_homes_of_all_its_agents() {
     let project = TableProject::new("revoked", Database::Sqlite);

@@ -19,7 +19,8 @@ pub(crate) enum DoorKind {
     Http(HttpWay),
     Command,
     /// Handover's `Desk`, the code behind all interfaces, inside this process. The test uses it for callers in a turn
-    /// of the runner, because otherwise each cell of the permission table would need a real turn with a process.
+    /// (one run of an agent's program), because otherwise the runner would have to start a real process for each cell
+    /// of the permission table.
     Desk,
 }
 
@@ -102,7 +103,7 @@ struct ColumnPlayer {
 }
 
 /// A cell of the permission table that is ready for its call. The cell has a connection of its own when the callers of
-/// its column do not share one.
+/// its column do not share a connection.
 struct ReadyCell<'a> {
     row: &'a TableRow,
     state: CellState,
@@ -127,8 +128,8 @@ struct ColumnLines {
     /// The connection over which the tested calls are made. `None` when the agents' own connection makes them, or when
     /// each call opens a connection of its own.
     caller: Option<CallLine>,
-    /// The connection and the id of the agent that the caller, a program in another agent's turn, tries to act as;
-    /// `None` in columns without such a caller.
+    /// The connection and the id of an agent. The caller, which is the program of another agent, tries to act as this
+    /// agent. `None` in columns without such a caller.
     victim: Option<(CallLine, String)>,
 }
 
@@ -264,7 +265,8 @@ impl ColumnPlayer {
         if life == HomeLife::Dead { DeskTime::LongAgo } else { DeskTime::Now }
     }
 
-    /// Ends the connection on which the agents of a column registered. In the column `turn` it ends the turns instead.
+    /// Ends the connection on which the agents of a column registered. In the column `turn` this function ends the
+    /// turns (the runs of the agents' programs) instead of the connection.
     fn end(&self, lines: &mut ColumnLines, cells: &[ReadyCell<'_>], caller: &str) {
         if let Some((home, _)) = &mut lines.victim {
             let home = std::mem::replace(home, self.shell(ShellCaller::Script));
@@ -311,7 +313,7 @@ impl ColumnPlayer {
         let answer = line.call(&row.tool, &arguments, header);
         let found = table.word(&answer);
         // If the tool `agent_register` gave this connection a second agent, unregister it: later calls on the
-        // connection name no agent and must mean the first one.
+        // connection name no agent and must mean the first agent.
         if let ("agent_register", crate::script::Answer::Done(made), true) = (row.tool.as_str(), &answer, has_agent) {
             line.must("agent_unregister", &json!({"id": made["id"]}));
         }
@@ -327,8 +329,8 @@ impl ColumnPlayer {
     }
 }
 
-/// Adds the agent to the arguments when calls of this kind name it there and the tool takes an agent. Returns the
-/// arguments, and whether the agent was added.
+/// Adds the agent to the arguments when `naming` says that the arguments name the agent and the tool takes an agent.
+/// Returns the arguments, and whether the agent was added.
 fn with_agent(row: &TableRow, arguments: &Value, agent: &str, naming: AgentNaming) -> (Value, bool) {
     let mut arguments = arguments.clone();
     let fields: &[&str] = match row.tool.as_str() {

@@ -22,7 +22,7 @@ pub(crate) enum HomeLife {
 pub(crate) struct IdentityTable {
     pub(crate) callers: Vec<String>,
     pub(crate) rows: Vec<TableRow>,
-    /// The permission table's word for each refusal code.
+    /// The word that the permission table uses for each refusal code.
     words: BTreeMap<String, String>,
 }
 
@@ -33,7 +33,8 @@ pub(crate) struct TableRow {
     pub(crate) tool: String,
     /// The arguments of the call as `arguments.txt` has them, with placeholders.
     pub(crate) arguments: String,
-    /// For each caller: the expected answer while the agent's connection is alive, and the one after it died.
+    /// For each caller: the expected answer while the agent's connection is alive, and the expected answer after the
+    /// connection died.
     cells: Vec<(String, String)>,
 }
 

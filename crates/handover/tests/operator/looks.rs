@@ -1,5 +1,5 @@
-//! Tests of the commands that show a person the work of a runner: turns, the output of their programs, and the project
-//! context.
+//! Tests of the commands that show a person the work of a runner: turns (runs of agents' programs), the output of these
+//! programs, and the project context (the shared knowledge about the project).
 
 use engine::turn::Purpose;
 use engine::verification::Verdict;
@@ -31,7 +31,8 @@ fn a_turn_tells_what_it_said_called_and_cost() {
         let found = parsed(&text);
         let ids: Vec<&str> = found["turns"].as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap()).collect();
         let mut wanted = [first.to_string(), second.to_string()];
-        // All turns started in the same millisecond, so `turn list` sorts them by id, the highest first.
+        // All turns (runs of agents' programs) started in the same millisecond, so `turn list` sorts them by id, the
+        // highest first.
         wanted.sort_by(|left, right| right.cmp(left));
         assert_eq!(ids, wanted, "{text}");
     }

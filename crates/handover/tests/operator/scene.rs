@@ -77,7 +77,8 @@ impl Scene {
         self.run(Caller::with_rights(Rights::Person), command)
     }
 
-    /// Records a turn that ended. Stores the output of its program when there is some.
+    /// Records a turn (one run of an agent's program) that ended. Stores the output of the program when there is some
+    /// output.
     pub(crate) fn turn(&self, purpose: Purpose, wrote: Option<&[u8]>) -> TurnId {
         let start = StartTurn {
             task: self.task,

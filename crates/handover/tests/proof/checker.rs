@@ -57,8 +57,8 @@ pub(crate) fn check(history: &[Call]) -> Result<(), Offence> {
     if !finals(&start, history).is_empty() {
         return Ok(());
     }
-    // If the first part of a history has no valid order, later calls cannot give it one. So the checker adds the
-    // answers one by one until no order is valid.
+    // If the calls at the start of a history have no valid order, the whole history has no valid order. So the checker
+    // adds the answers one by one until no order is valid.
     let mut ends: Vec<u64> = history.iter().filter_map(|call| Some(call.answer?.0)).collect();
     ends.sort_unstable();
     let failing = ends.partition_point(|end| !finals(&start, &until(history, *end)).is_empty());

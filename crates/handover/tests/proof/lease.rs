@@ -135,8 +135,8 @@ impl State {
         Self { notes: self.notes + 1, holder: Holder::Nobody, ..self }
     }
 
-    /// Returns the state after a sign of life, which renews the lease once a tenth of it has passed. It never shortens
-    /// a lease.
+    /// Returns the state after a sign of life. A sign of life renews the lease when at least a tenth of the lease has
+    /// passed. It never shortens a lease.
     fn renewed(self, by: By) -> Self {
         let fresh = by.now.0 + i64::from(LEASE_MS);
         match self.holder {

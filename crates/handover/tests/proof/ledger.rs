@@ -17,7 +17,7 @@ pub(crate) enum Problem {
     Lost,
     /// Two agents hold one task, or the number of a task's claims decreased.
     DoubleClaim,
-    /// A part of one change is visible in the store without the rest.
+    /// A part of one change is visible in the store without the rest of the change.
     HalfDone,
     /// A stored counter does not agree with the rows that it counts, or the row of a task does not agree with the log.
     Miscounted,

@@ -1,4 +1,4 @@
-//! Checks of a completed workflow. They must hold after any number of kills of its runners.
+//! Checks of a completed workflow. A workflow must pass them after any number of kills of its runners.
 
 use std::collections::BTreeMap;
 use std::fs;

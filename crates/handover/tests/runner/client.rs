@@ -23,7 +23,7 @@ pub(crate) struct StdioAgent {
 }
 
 impl StdioAgent {
-    /// Starts the client and its server on a machine, which may be a simulated one, and registers an agent.
+    /// Starts the client and its server on a real or simulated machine, and registers an agent.
     pub(crate) fn start(scene: &Scene, machine: &Machine, name: &str, role: &str) -> Self {
         let server = machine.handover(scene, &["mcp", "--tools", "full"]);
         let mut client: Command = program("sh");

@@ -1,7 +1,7 @@
 //! Tests machines with wrong clocks that share one PostgreSQL store. A machine whose clock is fast or jumps never takes
 //! a claim that another agent renews, and it does not lose its own claims.
 //!
-//! A short run is part of the tests; `HANDOVER_CLOCK_SECONDS=300 HANDOVER_CLOCK_AGENTS=40` makes a long one.
+//! A short run is part of the tests; `HANDOVER_CLOCK_SECONDS=300 HANDOVER_CLOCK_AGENTS=40` makes a long run.
 
 use std::fs;
 use std::path::Path;
@@ -28,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 struct Team {
     /// Agents on a machine with the right clock. Each claims a task and then makes no call.
     silent: Vec<StdioAgent>,
-    /// An agent on a machine that is ten minutes ahead. It holds a task and tries to claim all other tasks.
+    /// An agent on a machine whose clock is ten minutes ahead. It holds a task and tries to claim all other tasks.
     fast: StdioAgent,
     /// An agent on a machine whose clock is set again and again.
     jumping: StdioAgent,
@@ -129,8 +129,8 @@ fn no_claim_over_postgres_is_taken_by_a_clock_that_is_wrong() {
     team.silent.into_iter().chain([team.fast, team.jumping]).for_each(StdioAgent::leave);
 }
 
-/// A lease does not last without renewal: a machine that is gone loses its task, also to a machine whose clock is
-/// wrong.
+/// A lease ends when it is not renewed. So after the agent's machine is gone, another agent can claim the task, even on
+/// a machine whose clock is wrong.
 #[test]
 fn a_machine_over_postgres_that_is_gone_loses_its_task_after_the_lease() {
     let mut scene = Scene::new();

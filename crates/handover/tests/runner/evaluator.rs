@@ -1,5 +1,5 @@
-//! Tests that an agent that evaluates outputs may work on tasks, too, but never on a task whose output it would
-//! evaluate.
+//! Tests that an agent that evaluates the outputs of other agents may also work on tasks, but never on a task whose
+//! output this agent would evaluate.
 
 use crate::books;
 use crate::kills::workflow;

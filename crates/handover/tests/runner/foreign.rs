@@ -1,5 +1,5 @@
 //! Tests that an agent gets texts of other authors only as marked, untrusted text: notes, messages, sections of the
-//! project context, and answers.
+//! project context (the shared knowledge about the project), and answers.
 
 use std::fs;
 
@@ -61,7 +61,7 @@ fn outside(prompt: &str) -> String {
     found
 }
 
-/// Collects the paths of a document at which an injected text appears, found by the word `MARK`.
+/// Collects the paths inside a JSON document at which an injected text appears. The word `MARK` shows an injected text.
 fn marked(value: &Value, path: &str, found: &mut Vec<String>) {
     match value {
         Value::String(text) if text.contains(MARK) => found.push(path.to_owned()),
@@ -102,7 +102,7 @@ impl Stage {
         Self { scene }
     }
 
-    /// Reads a file that the agent of a task saved in one of its turns.
+    /// Reads a file that the program of a task's agent saved in one of its runs.
     fn kept(&self, workflow: &str, task: &str, what: &str) -> String {
         let id = self.id(workflow, task);
         fs::read_to_string(self.scene.sim().join(format!("{id}.{what}"))).unwrap()

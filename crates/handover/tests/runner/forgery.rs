@@ -88,7 +88,8 @@ fn below_a_turn_nobody_is_anybody_else() {
         "trust --sha256 0000 => NOT_A_PERSON",
         "agent unregister => AGENT_ELSEWHERE",
         "run --once => NOT_A_PERSON",
-        // The program has closed its MCP connection by now. That has not ended the claim of its task.
+        // The program has closed its MCP connection before this command. Closing the connection has not ended the claim
+        // of its task.
         "task checkpoint progress still here => done",
     ];
     assert_eq!(played.said(), expected);

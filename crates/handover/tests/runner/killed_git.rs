@@ -1,5 +1,5 @@
-//! Tests a git process that is killed together with its runner. The locks and the half-made or half-removed worktrees
-//! that it leaves behind stop no later runner.
+//! Tests a git process that is killed together with its runner. It leaves locks and half-made or half-removed worktrees
+//! behind. A later runner must complete the work in spite of them.
 
 use std::fs;
 
@@ -9,8 +9,8 @@ use crate::process::Runner;
 use crate::scene::Scene;
 
 /// Calls of git that are killed halfway. Each row has words of the call, a name for the state that the call leaves, and
-/// a shell script that makes this state. For `worktree add` the last word of the call is the commit, and the word before
-/// it is the path. The other calls run in the slot.
+/// a shell script that makes this state. For `worktree add` the last word of the call is the commit, and the word
+/// before it is the path. All other calls run in the slot (the worktree that the runner uses for the task).
 const HALF: &[(&str, &str, &str)] = &[
     ("worktree add", "nothing", ":"),
     ("worktree add", "an empty registration", r#"mkdir -p ".git/worktrees/$name""#),
@@ -115,7 +115,7 @@ fn work_in_a_worktree_with_a_lock_of_a_killed_git_is_kept() {
     let workflow = workflow(&scene, &plan("writes", "judge-pass"));
     let ran = Runner::start(&scene, "here", &[&workflow]).end();
     assert!(ran.code < 0, "the runner was not killed: {:#?}", ran.events);
-    // While the runner is gone, a person takes the task away from it.
+    // While no runner runs, a person releases the task that the killed runner held, and skips the task.
     let shown = scene.json(&["workflow", "show", &workflow, "--include-tasks"]);
     let task = shown["tasks"][0]["id"].as_str().unwrap().to_owned();
     scene.json(&["task", "release", &task]);
@@ -127,12 +127,13 @@ fn work_in_a_worktree_with_a_lock_of_a_killed_git_is_kept() {
     assert_eq!(kept, format!("by hand, {task}\n"));
 }
 
-/// A slot that cannot be given back at once is given back before the run ends.
+/// A slot (a worktree that one task after another uses) that the runner cannot give back at once is given back before
+/// the run ends.
 #[test]
 fn a_slot_that_cannot_be_freed_is_freed_later() {
     let scene = scene();
-    // The runner is not killed here. A wrapper of git makes one `checkout --detach` fail, as can happen while another git
-    // process works in the repository.
+    // The runner is not killed here. A wrapper of git makes one `checkout --detach` fail. That can happen while another
+    // git process works in the repository.
     let failing = "echo \"fatal: something else\" >&2; exit 1";
     let git = scene.sim().join("bin/git");
     let text = fs::read_to_string(&git).unwrap();

@@ -1,7 +1,7 @@
-//! The runner is killed with SIGKILL and started again until the workflow is completed. No work is lost, done twice or
-//! left behind.
+//! Tests a runner that is killed with SIGKILL and started again until the workflow is completed. No work may be lost or
+//! done twice, and nothing may be left behind.
 //!
-//! A short run is part of the tests; `scripts/prove runner` makes a long one. The moments of the kills come from a
+//! A short run is part of the tests; `scripts/prove runner` makes a long run. The moments of the kills come from a
 //! seed, which a failure prints. The state of the programs at the moment of a kill also depends on the machine.
 
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::scene::Scene;
 use chance::SeededRandom;
 
 /// A plan of eleven tasks. It has dependencies, artifacts, outputs to repair, a check and an evaluation that first
-/// fail, a task that needs a second turn, and a task that is reviewed.
+/// fail, a task that needs a second run of its agent's program, and a task that is reviewed.
 pub(crate) const PLAN: &str = r#"
 summary: killed again and again
 tasks:
@@ -44,8 +44,8 @@ tasks:
 /// The time after which no new round of kills starts. It does not apply when the environment sets a number of rounds.
 const TIME_MAX: Duration = Duration::from_secs(40);
 const ROUNDS: u64 = 12;
-/// The number of rounds of kills in one test project. The project grows with each round, so the test makes a new one
-/// after some rounds.
+/// The number of rounds of kills in one test project. The project grows with each round, so the test makes a new
+/// project after some rounds.
 const ROUNDS_PER_SCENE: u64 = 10;
 
 pub(crate) fn scene() -> Scene {

@@ -1,5 +1,5 @@
-//! Tests that the same output of an agent has the same effects at the end of a runner's turn and at the Stop hook of a
-//! person's own session.
+//! Tests that the same output of an agent has the same effects in two cases: at the end of a turn (one run of the
+//! agent's program by the runner), and at the Stop hook of a person's own session.
 //!
 //! `outcomes.txt` has the cases: a name, the agent's last text, and after `=>` the effects, one on each line. Each text
 //! is given to a real run and to the real hook, and the log of each store must show exactly these effects. With
@@ -48,7 +48,8 @@ fn cases() -> Vec<OutcomeCase> {
     parts.map(case).collect()
 }
 
-/// Makes a project whose settings and agent card send messages about certain problems to the agent `planner`.
+/// Makes a project whose settings and agent card (the file that describes the agent) send messages about certain
+/// problems to the agent `planner`.
 fn scene(case: &OutcomeCase) -> Scene {
     let mut scene = Scene::new();
     fs::write(scene.sim().join("output"), &case.text).unwrap();
@@ -125,8 +126,8 @@ fn effect(body: &Value) -> Option<String> {
     }
 }
 
-/// Returns the effect of a task's new state. The state `in_progress`, which a runner sets before a turn, is no effect
-/// of the agent's output.
+/// Returns the effect of a task's new state. The state `in_progress` is no effect of the agent's output, because a
+/// runner sets it before it starts the agent's program.
 fn moved(body: &Value) -> Option<String> {
     let state = &body["state"];
     let text = |name: &str| state[name].as_str().unwrap_or_default().replace('\n', " / ");
@@ -164,8 +165,8 @@ fn by_the_hook(case: &OutcomeCase) -> Vec<String> {
         agent
     });
     let text = case.text.replace("AGENT", &wire::handoff::alias(agent));
-    // After a progress report a runner starts another turn, and after the third report it blocks the task. So in a case
-    // with `three times` in its name the session must also stop three times.
+    // After a progress report a runner starts the agent's program again, and after the third report it blocks the task.
+    // So in a case with `three times` in its name the session must also stop three times.
     for prompt in 0..if case.name.contains("three times") { 3 } else { 1 } {
         stop(&scene, &format!("p{prompt}"), &text);
     }

@@ -60,7 +60,8 @@ fn an_answer_lets_the_task_go_on() {
     assert_eq!(scene.leftovers(), [""; 0]);
 }
 
-/// Approves the approval request of the task `yes` and rejects that of the task `no`. Returns the approval of `yes`.
+/// Approves the approval request of the task `yes` and rejects the request of the task `no`. Returns the approval of
+/// `yes`.
 fn yes_and_no(scene: &Scene, ran: &Ran, reason: &str) -> ApprovalId {
     let of = |task: &str| {
         let event = |event: &&serde_json::Value| event["event"] == "wants_approval" && event["task"] == task;
@@ -107,7 +108,7 @@ fn outputs_are_held_to_their_contracts() {
          checks = [{ command = [\"sh\", \"-c\", \"grep -q right out/*.txt\"], seconds = 20 }]\n\
          [contract.busy]\nchecks = [{ command = [\"sh\", \"-c\", \"setsid sleep 1000 & exit 0\"], seconds = 20 }]\n",
     );
-    // The words of `evaluate` tell the script of the evaluating agent which answer to give in each of its turns.
+    // The words of `evaluate` tell the script of the evaluating agent which answer to give at each of its starts.
     let checked = "{type: file, schema_ref: right, output_ref_required: true}";
     let judged = |words: &str| format!("{{type: file, output_ref_required: true, evaluate: {words}}}");
     let plan = [
@@ -165,7 +166,8 @@ fn what_an_agent_learned_is_kept_once() {
     assert_eq!((ran.code, ran.story("learns").as_str()), (0, "first done verified merged completed"));
     let section = scene.json(&["project", "show", "stack"]);
     assert_eq!(section["body"]["languages"][0], "sh", "{section}");
-    // The agent has no permission to write the section `secrets` of the project context, so the section does not exist.
+    // The agent has no permission to write the section `secrets` of the project context (the shared knowledge about the
+    // project), so the section does not exist.
     assert!(!scene.ask(&["project", "show", "secrets"]).status.success());
     let turn = ran.events.iter().find(|event| event["event"] == "turn_ended").unwrap();
     let shown = scene.json(&["turn", "show", turn["turn_id"].as_str().unwrap()]);

@@ -1,5 +1,5 @@
-//! Tests that kill the runner, a turn host or an agent's program at an exactly chosen point of its work. The next
-//! runner completes the task.
+//! Tests that kill the runner, an agent's program or the host process of such a program at an exactly chosen point of
+//! its work. The next runner completes the task.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -149,7 +149,7 @@ fn a_runner_killed_around_a_git_of_its_own_completes_the_task_once() {
 }
 
 /// Tests a runner that is killed as soon as it has written a file that the agent's output contains. At that moment the
-/// turn has just ended or is about to end.
+/// turn (one run of the agent's program) has just ended or is about to end.
 #[test]
 fn a_runner_killed_when_artifacts_are_applied_applies_them_once() {
     let scene = scene();

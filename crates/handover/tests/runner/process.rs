@@ -1,4 +1,4 @@
-//! A runner that a test can kill, and a search for processes that still run after it ended.
+//! A runner that a test can kill, and a search for processes that still run after the runner ended.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -93,7 +93,7 @@ struct Process {
     of_scene: Option<String>,
 }
 
-/// Returns the processes of a test project that are not descendants of one of these runners.
+/// Returns the processes of a test project that descend from none of these runners.
 pub(crate) fn strangers(scene: &Scene, runners: &[u32]) -> Vec<String> {
     let all: BTreeMap<u32, Process> = fs::read_dir("/proc")
         .unwrap()

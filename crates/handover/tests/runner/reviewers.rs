@@ -157,7 +157,8 @@ fn a_session_has_its_order_and_its_history() {
         ask(&scene, "quinn", session, request.to_string().as_bytes(), &["finding-0001", "finding-0002"])
     };
     assert_eq!(code(&first), "success");
-    // None of these is the next iteration, so each request is refused. A refused request does not use up an iteration.
+    // None of these numbers is the next iteration, so each request is refused. A refused request does not use up an
+    // iteration.
     for wrong in [1, 3, 4_294_967_296] {
         let heard = ask_quinn(&request(wrong, None));
         assert_eq!((code(&heard), heard.response["iteration"].as_u64()), ("INVALID_REQUEST", Some(wrong)));

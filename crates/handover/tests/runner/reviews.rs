@@ -152,7 +152,8 @@ fn a_runner_killed_around_a_review_completes_the_task_once() {
     }
 }
 
-/// Tests two agents that review each other's work and can take only one turn at a time. Neither blocks the other.
+/// Tests two agents that review each other's work. The program of each agent can run only once at a time. Neither agent
+/// blocks the other.
 #[test]
 fn two_who_review_each_other_do_not_wait_for_each_other() {
     let mut scene = Scene::new();

@@ -1,9 +1,9 @@
-//! Tests every way in which a turn of an agent can end, all in one workflow.
+//! Tests every way in which a turn (one run of an agent's program) can end, all in one workflow.
 
 use crate::scene::Scene;
 
-/// Each row: the task's name, the behaviour of its agent turn by turn, and the expected events. Agents whose names
-/// begin with `h-` use the handoff protocol.
+/// Each row: the task's name, the behaviour of its agent's program in one run after another, and the expected events.
+/// Agents whose names begin with `h-` report their work in handoff documents.
 const ROWS: &[(&str, &str, &str)] = &[
     ("finished", "finished", "first done verified merged completed"),
     ("late", "late", "first done verified merged completed"),
@@ -71,7 +71,8 @@ fn every_end_of_a_turn_has_its_row() {
         .map(|(name, _, expected)| format!("{name}\n  expected: {expected}\n  found:    {}", ran.story(name)))
         .collect();
     assert!(wrong.is_empty(), "{}\n{}", wrong.join("\n"), ran.stderr);
-    // A task with an open question keeps its worktree and turn folder until the answer comes.
+    // A task with an open question keeps its worktree, and the folder of its turn (one run of its agent's program),
+    // until the answer comes.
     let paused =
         ran.events.iter().find(|event| event["event"] == "asks").unwrap()["task_id"].as_str().unwrap().to_owned();
     let turn = ran.events.iter().find(|event| event["event"] == "turn_ended" && event["task"] == "asks").unwrap();

@@ -47,7 +47,7 @@ impl Scene {
         self.folder.path().canonicalize().unwrap().join("project")
     }
 
-    /// Returns the folder in which the scripts that act as agents count their turns and save their prompts.
+    /// Returns the folder in which the scripts that act as agents count their runs and save their prompts.
     pub(crate) fn sim(&self) -> PathBuf {
         self.folder.path().canonicalize().unwrap().join("sim")
     }
@@ -163,7 +163,7 @@ impl Scene {
         listed.lines().filter_map(|line| line.strip_prefix("worktree ")).skip(1).map(PathBuf::from).collect()
     }
 
-    /// Deletes all slots, so that the next run has to make one.
+    /// Deletes all slots (worktrees that one task after another uses), so that the next run has to make a slot.
     pub(crate) fn delete_slots(&self) {
         for path in self.worktrees() {
             self.git(&["worktree", "remove", "--force", path.to_str().unwrap()]);
@@ -171,8 +171,8 @@ impl Scene {
         }
     }
 
-    /// Returns the worktrees, turn folders and processes that a run should have removed but left behind. Free slots may
-    /// stay.
+    /// Returns the worktrees, processes and folders of turns (runs of agents' programs) that `handover run` should have
+    /// removed but left behind. A slot (a worktree that one task after another uses) may stay when it is free.
     pub(crate) fn leftovers(&self) -> Vec<String> {
         let mut found = Vec::new();
         found.extend(self.worktrees().iter().filter_map(|path| used_slot(path)));
@@ -190,8 +190,8 @@ impl Scene {
     }
 }
 
-/// Returns the problem of a worktree that is no free slot. A free slot belongs to no task, has no branch checked out, and
-/// its next task finds no changed file there.
+/// Returns the problem of a worktree that is no free slot. A slot is a worktree that one task after another uses. A
+/// free slot belongs to no task and has no branch checked out.
 fn used_slot(path: &Path) -> Option<String> {
     let is_slot = path.parent().and_then(Path::parent).is_some_and(|above| above.ends_with("handover/worktrees"));
     if !is_slot {

@@ -130,7 +130,7 @@ fn a_second_runner_of_one_name_over_postgres_is_refused_also_in_another_clone() 
     assert_eq!(runner.end().code, 0);
 }
 
-/// Starts a runner and waits until it has started a turn.
+/// Starts a runner and waits until the runner has started an agent's program.
 fn begun(scene: &Scene, workflow: &str) -> Runner {
     let runner = Runner::start(scene, "a", &[workflow]);
     let until = now() + patience(Duration::from_secs(60));

@@ -1,7 +1,7 @@
-//! Tests a machine that sleeps: all its processes are stopped for longer than a lease and then continue. Processes of
-//! the same machine do not take its claims. Another machine may end a claim of the sleeping machine. If no other agent
-//! has claimed the task since then, the agent's program continues its work; otherwise the program is ended and its work
-//! is kept.
+//! Tests a machine that sleeps: its runner and agents are stopped for longer than a lease and then continue. An agent
+//! on the same machine that is awake does not take a claim of a stopped agent. Another machine may end a claim of the
+//! sleeping machine. If no other agent has claimed the task since then, the agent's program continues its work;
+//! otherwise the program is ended and its work is kept.
 
 use std::fs;
 use std::time::Duration;
@@ -117,13 +117,13 @@ fn sleep_past_the_lease() {
     rest(Duration::from_secs(2 * LEASE_SECONDS));
 }
 
-/// The agents that use the store while the machine's own runner and agent sleep.
+/// Says whether another agent uses the store while the runner and the first agent sleep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Others {
     Nobody,
     /// Another agent stays awake and tries to claim the tasks of the sleeping agents.
     Awake,
-    /// Another agent sleeps, too, and wakes before the runner and the first agent.
+    /// Another agent sleeps at the same time as the runner and the first agent, and wakes before them.
     WakesFirst,
 }
 
@@ -142,7 +142,8 @@ fn one_machine_sleeps(scene: &Scene, others: Others) {
     roots.extend(sleeper.processes());
     let early = (others == Others::WakesFirst).then(|| Asleep::stop(&other.as_ref().unwrap().processes()));
     let asleep = stop_between_writes(scene, &roots);
-    // The stopped processes are at least the runner, the host of the turn, its program, a client and its server.
+    // The stopped processes are at least the runner, the host process of the agent's program, this program, a client
+    // and the client's server.
     assert!(asleep.len() >= 5, "{asleep:?}");
     sleep_past_the_lease();
     early.into_iter().for_each(Asleep::wake);
@@ -259,7 +260,7 @@ tasks:
 ";
 
 /// Tests another machine that ends the claim of the sleeping machine but has no agent that could take the task. When
-/// the sleeping machine wakes, its turn continues.
+/// the sleeping machine wakes, its turn (the run of the agent's program) continues.
 #[test]
 fn a_turn_goes_on_over_postgres_when_nobody_took_its_task() {
     let Some(other) = other_machine() else { return };

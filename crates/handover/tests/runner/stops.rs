@@ -1,5 +1,5 @@
-//! Tests a person who interrupts the runner. After the first interrupt, running turns finish. After the second, they
-//! are ended and their tasks are open again.
+//! Tests a person who interrupts the runner. After the first interrupt, running turns (runs of agents' programs)
+//! finish. After the second interrupt, they are ended and their tasks are open again.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Tests two stores in one folder or one clone. The lock of a session file, which shows that a process is alive, counts
-//! only for the store that the process uses.
+//! Tests two stores in one folder or in one clone of a repository. The lock of a session file, which shows that a
+//! process is alive, counts only for the store that the process uses.
 
 use std::time::Duration;
 

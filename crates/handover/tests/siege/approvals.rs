@@ -110,8 +110,8 @@ fn a_person_decides_and_nobody_else() {
     team.server.stop();
 }
 
-/// On the command line, a process that an agent's program started, or one without a terminal, can list approvals but
-/// cannot decide them.
+/// On the command line, a process that an agent's program started, or a process without a terminal, can list approvals
+/// but cannot decide them.
 #[test]
 fn the_command_line_asks_for_a_person() {
     let team = Team::new();

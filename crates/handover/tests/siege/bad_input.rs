@@ -313,7 +313,7 @@ fn what_is_no_message_is_refused_by_number() {
     scene.end(doors);
 }
 
-/// Tests requests that are not HTTP, or that are ambiguous, such as two different lengths.
+/// Tests requests that are not HTTP, or that are ambiguous, such as a request with two different lengths.
 #[test]
 fn what_is_no_request_is_refused_or_closed() {
     let scene = Scene::new();

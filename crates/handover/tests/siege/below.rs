@@ -69,8 +69,8 @@ const AGENTS: &[&[&str]] = &[
     &["completions", "bash"],
 ];
 
-/// Runs every command of `PEOPLES` with and without a terminal. Each must be refused, and the refusal must name the
-/// sign by which Handover recognized the agent. The commands of `AGENTS` must work.
+/// Runs every command of `PEOPLES` with and without a terminal. Each must be refused, and the refusal must contain
+/// `seen`, the words that say how Handover recognized the agent. The commands of `AGENTS` must work.
 fn refuses_peoples_commands(client: &mut AgentClient, seen: &str) {
     let terminal = Terminal::new();
     for words in PEOPLES {
@@ -249,8 +249,8 @@ fn tools_commands_act_as_the_agent_of_their_client() {
     team.server.stop();
 }
 
-/// Transcripts of five real clients whose shell tools ran `handover`, with its answers. `clients/try.sh` made them. They
-/// keep the words of the version that answered.
+/// Transcripts of five real clients whose shell tools ran `handover`, with its answers. `clients/try.sh` made them. The
+/// transcripts stay as they were recorded, so their answers may differ from the answers of the present version.
 const DRIVEN: [(&str, &str); 5] = [
     ("claude", include_str!("clients/claude.txt")),
     ("codex", include_str!("clients/codex.txt")),

@@ -1,4 +1,4 @@
-//! A small HTTP client that sends requests of any shape, also invalid ones, and shows the state of the connection.
+//! A small HTTP client that sends requests of any shape, even invalid requests, and shows the state of the connection.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -74,7 +74,8 @@ impl Connection {
         self.stream.write_all(bytes).is_ok()
     }
 
-    /// Sends a request with a body and returns its answer, or `None` when the server closed without one.
+    /// Sends a request with a body and returns its answer, or `None` when the server closed the connection without an
+    /// answer.
     pub(crate) fn request(
         &mut self,
         method: &str,
@@ -132,7 +133,7 @@ impl Connection {
         Some(Answer { status, head, body: Vec::new() })
     }
 
-    /// Reads the next chunk of a body. Returns `None` at the end of the body or when the server closed.
+    /// Reads the next chunk of a body. Returns `None` at the end of the body or when the server closed the connection.
     pub(crate) fn chunk(&mut self) -> Option<Vec<u8>> {
         let end = self.until(b"\r\n")?;
         let line = String::from_utf8(self.read.drain(..end).collect()).unwrap();

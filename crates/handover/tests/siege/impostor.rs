@@ -113,8 +113,8 @@ fn a_token_that_stands_for_one_agent_is_no_other() {
     team.server.stop();
 }
 
-/// Tells whether every caller may use a tool: it only reads, and it shows neither messages nor tasks that wait for one
-/// agent.
+/// Tells whether every caller may use a tool: the tool only reads, and it is none of the tools below, whose answers are
+/// for one agent only.
 fn is_public(tool: &str) -> bool {
     let reads = wire::lifecycle::Tool::find(tool).is_some_and(|tool| tool.effect == wire::lifecycle::Effect::Reads);
     reads && !["inbox_read", "message_list", "message_count_unread", "task_wait", "review_status"].contains(&tool)
@@ -226,7 +226,7 @@ impl Open {
         let mut waiting_over_mcp = Connection::open(port);
         let call = tool_call(&Era::New, "task_wait", &wait).to_string();
         assert!(ask_mcp(&mut waiting_over_mcp, token, &Era::New, call.as_bytes()));
-        // Both waiting calls must still wait, so no answer has come yet.
+        // Check that both calls are still waiting: no answer may have come yet.
         assert!(!waiting.has_come(Duration::from_millis(300)) && !waiting_over_mcp.has_come(Duration::from_millis(50)));
         Self { stream, session_stream, waiting, waiting_over_mcp, session }
     }

@@ -243,8 +243,8 @@ fn what_is_stored_is_readable_by_its_owner_only() {
     assert_eq!((mode(&folder), mode(&folder.join("own.db"))), (0o700, 0o600), "a store that was named");
 }
 
-/// The author of a repository can put a token file with a secret that the author knows into it, or a symbolic link at
-/// that path. The server refuses both.
+/// The author of a repository can add a token file to it whose secret the author knows, or a symbolic link in place of
+/// the token file. The server refuses both.
 #[test]
 fn a_token_file_that_others_could_have_made_is_not_taken() {
     let secret = "hnd_known-to-the-author";
@@ -273,8 +273,8 @@ fn a_token_file_that_others_could_have_made_is_not_taken() {
     server.stop();
 }
 
-/// When the admin token of this machine is revoked, the next start of the server makes a new one. That is safe, because
-/// the owner of the machine controls it anyway.
+/// When the admin token of this machine is revoked, the next start of the server makes a new admin token. That is safe,
+/// because the owner of the machine controls the server anyway.
 #[test]
 fn a_revoked_token_of_the_owner_is_replaced() {
     let place = Place::new();

@@ -1,9 +1,9 @@
 //! Replays the whole lifecycle of a task over HTTP: the test repeats the calls that real clients made, which name no
 //! agent. `handover setup --http` gives the clients access.
 //!
-//! A transcript in `clients/lifecycle` has the calls of a client (`>`) and the answers it got (`<`); `-` is a call of
-//! another method. A model that followed a script drove the client, and a proxy recorded the traffic. Ids are numbered
-//! by their kind, and times are 0.
+//! A transcript in `clients/lifecycle` has the calls of a client (`>`) and the answers that the client got (`<`); `-`
+//! is a call of another method. A model that followed a script drove the client, and a proxy recorded the traffic. Ids
+//! are numbered by their kind, and times are 0.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -78,7 +78,7 @@ fn is_id(text: &str) -> bool {
     parts.is_some_and(|(_, rest)| rest.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit()))
 }
 
-/// Finds the secret in a client's configuration. There must be exactly one.
+/// Finds the secret of a token in a client's configuration. The configuration must contain exactly one secret.
 fn secret(configuration: &str) -> String {
     let bearers: Vec<&str> = configuration.split("Bearer ").skip(1).collect();
     let [one] = bearers.as_slice() else { panic!("{} tokens", bearers.len()) };

@@ -1,5 +1,5 @@
-//! Tests many processes on one SQLite file. Every agent has its own `handover mcp` process, and one of these is killed
-//! while its agent works.
+//! Tests many processes on one SQLite file. Every agent has its own `handover mcp` process, and one of these processes
+//! is killed while its agent works.
 //!
 //! A short run is part of the tests. `HANDOVER_SECONDS=60` makes a long run and prints its figures.
 

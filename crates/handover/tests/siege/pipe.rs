@@ -12,7 +12,7 @@ use crate::busy::patience;
 use crate::place::Place;
 use crate::stand_in::StandIn;
 
-/// The longest time without a message from the process. After that it counts as hung and the test fails.
+/// The longest time without a message from the process. After that the process counts as hung and the test fails.
 pub(crate) const SILENCE_MAX: Duration = Duration::from_secs(30);
 
 #[derive(Debug)]
@@ -151,7 +151,8 @@ impl Pipe {
         (status, errors)
     }
 
-    /// Closes the server's input. Returns the exit status, the messages that still came, and the standard error.
+    /// Closes the server's input. Returns the exit status, the messages that came before the server ended, and the
+    /// standard error.
     pub(crate) fn leave_with_answers(mut self) -> (ExitStatus, Vec<Value>, String) {
         drop(self.input.take());
         let status = self.client.wait();

@@ -127,7 +127,7 @@ impl Place {
     }
 
     /// Returns all rows of the store without the times at which agents were last seen, because every call of an agent
-    /// updates these.
+    /// updates these times.
     pub(crate) fn export(&self) -> Vec<serde_json::Value> {
         let ran = self.run(&["export"]);
         assert_eq!(ran.code, Some(0), "{}", ran.err);

@@ -60,8 +60,8 @@ fn a_person_answers_once_and_the_task_goes_on() {
     team.server.stop();
 }
 
-/// On the command line, a process that an agent's program started, or one without a terminal, can list the open
-/// questions, and learns how a person answers them. It cannot answer them itself.
+/// On the command line, a process that an agent's program started, or a process without a terminal, can list the open
+/// questions, and learns how a person answers them. Such a process cannot answer them itself.
 #[test]
 fn the_command_line_asks_for_a_person_who_answers() {
     let team = Team::new();

@@ -23,7 +23,8 @@ pub(crate) struct Server {
     pub(crate) admin: String,
 }
 
-/// The MCP version that a client speaks: an old one with a session, or the new one in which each request stands alone.
+/// The MCP version that a client speaks: an old version with a session, or the new version in which each request is
+/// complete without a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Era {
     Old { session: String },
@@ -127,7 +128,7 @@ impl Server {
         (status, errors)
     }
 
-    /// Stops the server with `SIGTERM`. It must succeed and write nothing to standard error.
+    /// Stops the server with `SIGTERM`. The server must exit with success and write nothing to standard error.
     pub(crate) fn stop(self) {
         self.terminate();
         let (status, errors) = self.ended_within(patience(Duration::from_secs(15)));
@@ -142,7 +143,7 @@ impl Drop for Server {
     }
 }
 
-/// Sends an MCP message on a connection. Returns `None` when the server closed it without an answer.
+/// Sends an MCP message on a connection. Returns `None` when the server closed the connection without an answer.
 pub(crate) fn post_mcp(connection: &mut Connection, token: &str, era: &Era, body: &[u8]) -> Option<Answer> {
     let _refused_early = ask_mcp(connection, token, era, body);
     connection.answer()

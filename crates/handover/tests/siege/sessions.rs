@@ -1,5 +1,5 @@
 //! Tests the limits of MCP sessions, which are counted for each token. One token cannot end the sessions of another
-//! token. To make room for a new session, the server never ends one whose agent holds a claim.
+//! token. To make room for a new session, the server never ends a session whose agent holds a claim.
 
 use serde_json::{Value, json};
 

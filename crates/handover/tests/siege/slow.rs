@@ -1,5 +1,5 @@
-//! Tests clients that are slow, silent, many or large. Each one gets an answer or is disconnected, memory stays
-//! bounded, and other clients are served at the same time.
+//! Tests slow and silent clients, many clients at once, and large requests. Each client gets an answer or is
+//! disconnected, memory stays bounded, and other clients are served at the same time.
 
 use std::time::{Duration, Instant};
 
@@ -100,7 +100,7 @@ fn whoever_stops_in_the_middle_is_answered_or_let_go() {
     assert_eq!(good(inside.port, TOKEN).status, 200);
 }
 
-/// A body that drips byte by byte has the same time limit as a body that stops.
+/// A client that sends a body byte by byte has the same time limit as a client that stops in the middle of a body.
 #[test]
 fn a_body_that_drips_has_no_more_time_than_one_that_stops() {
     let inside = Inside::start(short());
@@ -126,7 +126,7 @@ fn a_connection_without_a_request_is_let_go() {
 }
 
 /// Tests a server that allows two connections: one follows the events but does not read them, the other belongs to
-/// another client. After the server disconnects the first one, it accepts a new connection.
+/// another client. After the server has ended the connection that does not read, it accepts a new connection.
 #[test]
 fn a_follower_that_does_not_read_is_let_go() {
     let inside = Inside::start(HttpLimits { stall_max: SHORT, connections_max: 2, ..HttpLimits::default() });
@@ -160,8 +160,8 @@ fn one_connection_too_many_is_told_so() {
     call(&mut client, "workflow_list", &json!({}));
     let idle = [Connection::open(inside.port), Connection::open(inside.port)];
     let began = Instant::now();
-    // The server counts a connection only when it accepts it. The two idle connections may be accepted a moment after
-    // they were opened, so the test tries again until the server refuses.
+    // The server counts a connection only when it accepts the connection. The two idle connections may be accepted a
+    // moment after they were opened, so the test tries again until the server refuses.
     let refused = loop {
         let mut fourth = Connection::open(inside.port);
         match fourth.request("GET", "/healthz", &[], b"") {
@@ -192,7 +192,7 @@ fn one_task(client: &mut Connection) -> Value {
     call(client, "workflow_set_plan", &plan)["task_ids"]["task"].clone()
 }
 
-/// Tests the `handover` program with its default limits, and reads its memory from the system.
+/// Tests the `handover` program with its default limits. The test asks the system how much memory the program uses.
 #[test]
 fn a_thousand_idle_connections_cost_little_and_disturb_nobody() {
     let files = getrlimit(Resource::Nofile);
@@ -253,8 +253,8 @@ fn connections_leave_files_for_the_work() {
 }
 
 /// Sends 16 plans of 31 MiB at the same time, over the API and over MCP, each without its last byte. The server reads
-/// as many as its memory limit allows and refuses the others. It still serves small requests, and frees the memory
-/// afterwards.
+/// as many plans as its memory limit allows and refuses the others. During that time it serves small requests, and
+/// afterwards it frees the memory.
 #[test]
 fn large_requests_at_once_do_not_fill_the_memory() {
     let place = Place::new();
@@ -292,7 +292,8 @@ fn large_requests_at_once_do_not_fill_the_memory() {
     println!("16 requests of 31 MiB at once: {refused} heard that they were refused, peak {} MiB", peak >> 20);
     assert!(refused >= 1, "{answers:?}");
     assert!(peak < 400 * MIB, "{} MiB", peak / MIB);
-    // The senders are gone, so the server must have freed their memory and must read another large plan.
+    // The clients that sent the large plans are gone, so the server must have freed the memory of these plans and must
+    // read another large plan.
     let plan = json!({"id": "wf_000000000000", "plan": {"summary": "x".repeat(20 << 20), "tasks": []}});
     let answer = server.call(&server.token, "workflow_set_plan", &plan);
     assert!([404, 422].contains(&answer.status), "{} {}", answer.status, answer.text());

@@ -1,5 +1,5 @@
-//! Tests that a server that stops answers every accepted request, and that an MCP session does not end early because it
-//! is silent.
+//! Tests that the server answers every accepted request when it is stopped, and that an MCP session without requests
+//! does not end early.
 
 use std::collections::BTreeSet;
 use std::sync::Barrier;
@@ -252,7 +252,7 @@ fn a_silent_session_is_served_for_as_long_as_the_limits_say() {
     assert_eq!(call(patient.port, &lasting).status, 200, "the same silence under the usual limits");
 }
 
-/// When the maximum number of sessions is open, a new session replaces the one that was used longest ago. A session
+/// When the maximum number of sessions is open, a new session replaces the session that was used longest ago. A session
 /// with an open stream is not replaced.
 #[test]
 fn sessions_that_are_in_use_are_never_given_up_for_a_new_one() {

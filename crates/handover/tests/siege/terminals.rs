@@ -207,7 +207,7 @@ fn a_person_in_the_terminal_of_vim_decides() {
     waiting.was_approved(&ran);
 }
 
-/// Runs `sshd -i` for one connection, as inetd would start it. It needs no port and ends with its client.
+/// Runs `sshd -i` for one connection, as inetd would start it. Such a server needs no port and ends with its client.
 #[test]
 fn a_person_over_ssh_decides() {
     let waiting = Waiting::new();
@@ -217,7 +217,8 @@ fn a_person_over_ssh_decides() {
         let made = made.unwrap_or_else(|error| panic!("ssh-keygen: {error}; scripts/test installs it"));
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
     }
-    // When sshd runs as root, it needs `/run/sshd`, which its service would create.
+    // When sshd runs as root, it needs the folder `/run/sshd`. Usually the system's service for sshd creates this
+    // folder.
     if rustix::process::getuid().is_root() {
         std::fs::create_dir_all("/run/sshd").unwrap();
     }

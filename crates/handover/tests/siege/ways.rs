@@ -273,7 +273,8 @@ fn the_log_says_who_was_shown_what() {
     siege.team.server.stop();
 }
 
-/// A running server notifies people of a pending approval once a person trusts the notify command.
+/// A running server notifies people of a pending approval after a person has accepted the notify command in the
+/// settings.
 #[test]
 fn a_server_tells_people_of_what_waits() {
     let team = Team::new();

@@ -21,7 +21,7 @@ const SECRET: &str = "sixteen bytes and more";
 struct Receiver {
     port: u16,
     certificate: String,
-    /// The result of each connection to the receiver: the request, or the reason why none came.
+    /// The result of each connection to the receiver: the request, or the reason why no request came.
     heard: mpsc::Receiver<Result<String, String>>,
 }
 

@@ -1,4 +1,4 @@
-//! A person at a terminal: a pseudo-terminal on standard input, and no sign of an agent in the environment.
+//! A person at a terminal: a pseudo-terminal on standard input, and no environment variable that marks an agent.
 
 use std::fs::File;
 use std::path::PathBuf;

@@ -2,7 +2,7 @@
 //!
 //! A line of the table is `crate module: used used …`. There is a complaint about a use that the table lacks, about a
 //! use in the table that no code has, and about a circle of uses. A new use is a decision: add it to the table only if
-//! the module may depend on the other.
+//! the module may depend on the module that it uses.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -86,7 +86,7 @@ fn uses(tree: &Tree) -> Uses {
         let code = code_of(path, &shown);
         let Some(known) = modules.get(&krate) else { continue };
         // In the file of a top-level module, one `super` leads to the root of the crate. In a file of the module's
-        // folder, two do.
+        // folder, two `super` lead there.
         for root in ["crate::".to_owned(), "super::".repeat(depth)] {
             for at in positions(&code, &root) {
                 if code[..at].ends_with("super::") {

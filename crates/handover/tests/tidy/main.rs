@@ -106,7 +106,7 @@ struct Ban {
     texts: &'static [&'static str],
     part: Part,
     /// The files that are checked. A path that ends with a slash means all files below that folder, and `*` in it
-    /// stands for one name. `*` at the start means all files whose path ends with the rest.
+    /// stands for one name. `*` at the start means all files whose path ends with the text after the `*`.
     places: &'static [&'static str],
     /// Exceptions among the checked files, each with the reason.
     except: &'static [(&'static str, &'static str)],

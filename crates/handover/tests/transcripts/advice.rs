@@ -1,5 +1,6 @@
-//! Checks that a caller can follow the advice in every refusal. `scripts/advice.txt` follows the advice as an agent,
-//! `TYPED` as a person at a terminal. No advice leads to the same refusal again.
+//! Checks that a caller can follow the advice in every refusal. The calls in `scripts/advice.txt` follow the advice as
+//! an agent, and the commands in `TYPED` follow it as a person at a terminal. The advice must not lead to the same
+//! refusal again.
 
 use std::collections::{BTreeMap, BTreeSet};
 

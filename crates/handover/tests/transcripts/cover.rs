@@ -1,4 +1,5 @@
-//! Checks that the transcripts are complete: every tool succeeds in one of them, and gives each of its refusals.
+//! Checks that the transcripts are complete: every tool succeeds in one of them, and each refusal of every tool occurs
+//! in one of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -212,7 +213,7 @@ fn every_tool_succeeds_and_says_each_of_its_refusals() {
     assert!(missing.is_empty() && unlisted.is_empty(), "not in a script: {missing:?}\nnot in the table: {unlisted:?}");
 }
 
-/// Returns the refusal codes of the engine and of the git worktrees, from the source files that explain them.
+/// Returns the refusal codes of the engine and of the crate `git`, from the source files that explain them.
 pub(super) fn codes() -> BTreeSet<&'static str> {
     let all = include_str!("../../../../crates/engine/src/refusal/advice.rs");
     let more = include_str!("../../../../crates/git/src/problem.rs");

@@ -17,7 +17,8 @@ mod script;
 mod show;
 #[path = "../support/stand_in.rs"]
 mod stand_in;
-/// Turns the suggestion of a refusal into commands of the command line, compiled from the program's own source file.
+/// The module that turns the suggestion of a refusal into commands of the command line. It is compiled from the
+/// program's own source file.
 #[path = "../../src/cli/advice.rs"]
 mod suggestion;
 #[path = "../support/terminal.rs"]

@@ -27,7 +27,8 @@ pub(crate) struct World {
     head: Vec<String>,
 }
 
-/// A list of interfaces that cannot do a step or a world (a sequence of steps).
+/// A list of interfaces that cannot do a step or a world (a sequence of steps), or of the only interfaces that can do
+/// it.
 #[derive(Debug, Clone)]
 pub(crate) struct Except {
     doors: Vec<String>,

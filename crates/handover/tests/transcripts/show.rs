@@ -10,8 +10,9 @@ use wire::time::DateTime;
 /// The most columns of a line; longer JSON is wrapped.
 const WIDTH: usize = 118;
 
-/// The numbers that count as times, in milliseconds: from 2020 to 2096. No other number of a reply is that large. A number
-/// of a reply is replaced by `<time>`. In a text such a number is an error, because people and models read the text.
+/// The numbers that count as times, in milliseconds: from 2020 to 2096. No other number of a reply is that large. When
+/// such a number is a value of a reply, it is replaced by `<time>`. When it is part of a text, it is an error, because
+/// people and models read the text.
 const TIMES: std::ops::Range<i64> = 1_577_000_000_000..4_000_000_000_000;
 
 /// The values that a sequence of steps saved, by the names that the transcript gives them.
@@ -91,7 +92,7 @@ impl Names {
     }
 }
 
-/// The place of the references that keep removed branches.
+/// The start of the names of the git references with which Handover keeps removed branches.
 const REMOVED: &str = "refs/handover/removed/";
 
 /// Replaces the time and the commit in the reference of a removed branch, `refs/handover/removed/<time>-<commit>/NAME`.
@@ -104,8 +105,8 @@ fn cover_removed(text: &str) -> String {
     format!("{before}{REMOVED}<time>-<commit>/{after}")
 }
 
-/// Replaces the RFC 3339 times of this test run in a text, such as `2026-04-28T12:00:00Z`. Keeps the times that a script
-/// gives, because they do not change.
+/// Replaces the RFC 3339 times of this test run in a text, such as `2026-04-28T12:00:00Z`. Keeps the times that a
+/// script gives, because they do not change.
 fn times(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -137,7 +138,8 @@ fn cover_member(members: &mut Map<String, Value>, name: &str, is: fn(&Value) -> 
 
 const PREFIXES: [&str; 12] = ["wf", "tk", "ag", "cp", "ws", "rp", "tmpl", "msg", "thr", "ses", "tok", "ap"];
 
-/// The ends of ids that are no random ones: of an id that no store has, and of the example in help texts and errors.
+/// The ends of ids that are not random: the end of the id that no store has, and the end of the example id in help
+/// texts and errors.
 const FIXED: [&str; 2] = ["000000000000", "0123456789ab"];
 
 /// Replaces random ids and aliases of agents word by word. Panics when the text has a time in milliseconds.

@@ -14,7 +14,7 @@ fn held_to(checks: Vec<CheckSettings>) -> VerifiedContract {
     VerifiedContract { checks, ..contract(OutputType::File) }
 }
 
-/// Runs one check of an output, and asserts that no process of it is alive afterwards.
+/// Runs one check of an output, and asserts that no process of the check is alive afterwards.
 async fn run(scene: &Scene, check: CheckSettings) -> CheckResult {
     let verified = scene.verify(&held_to(vec![check]), &TurnFacts::default()).await;
     assert_eq!(scene.living(), Vec::<String>::new());

@@ -55,7 +55,8 @@ async fn files_are_there_and_long_enough() {
         (&free, names("report.md"), "pass Some(\"report.md\")"),
         (&free, names("huge"), "pass Some(\"huge\")"),
         (&free, names("bytes"), "pass Some(\"bytes\")"),
-        // This contract does not require that an output is named. But when one is named, it must exist.
+        // This contract does not require that the agent names an output. But when the agent names an output, the output
+        // must exist.
         (&free, names("nothing"), "OUTPUT_MISSING"),
         (&free, names("link"), "OUTPUT_NOT_A_FILE"),
         (&free, names("away/passwd"), "OUTPUT_NOT_A_FILE"),

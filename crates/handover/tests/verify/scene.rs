@@ -45,7 +45,7 @@ impl Scene {
         fs::write(self.worktree().join(path), content).unwrap();
     }
 
-    /// Returns a task that ends when a check has written to `bell` in the worktree.
+    /// Returns an async task that ends when a check has written to `bell` in the worktree.
     pub(crate) fn bell(&self) -> tokio::task::JoinHandle<()> {
         let path = self.worktree().join("bell");
         rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::from_raw_mode(0o600)).unwrap();

@@ -148,8 +148,8 @@ impl ConformanceScript {
                 let any = self.chance.pick(WorkflowStatus::ALL);
                 let status = self.chance.pick(legal).filter(|_| self.chance.percent(90)).or(any);
                 let status = status.unwrap_or(WorkflowStatus::Paused);
-                // Choose start and resume more often than suspend. A workflow that is not running accepts few other
-                // commands.
+                // Only one of these four courses is to suspend the workflow, because a workflow that is not running
+                // accepts few other commands.
                 let courses = [Course::Start, Course::Resume, Course::Resume, Course::Suspend];
                 match self.chance.pick(&courses).filter(|_| self.chance.percent(25)) {
                     Some(course) => Command::Steer { workflow, course },
@@ -195,8 +195,8 @@ impl ConformanceScript {
             2 | 3 => Command::BeginPlan { workflow, token },
             4 | 5 => Command::ClearDraft { workflow, token },
             6 => {
-                // Send only the tasks of the plan, as the service does for a large plan: it sends the tasks before
-                // their dependencies.
+                // Send only the tasks of the plan and no dependencies. The service does this with a large plan: it
+                // sends the tasks first and their dependencies later.
                 let tasks_only = PlanPiece { tasks: piece.tasks.clone(), edges: Vec::new() };
                 Command::StagePlan { workflow, token, piece: Arc::new(tasks_only) }
             }
@@ -221,7 +221,7 @@ impl ConformanceScript {
                 let name = self.new_name("task");
                 let mut task = plans::task(&mut self.chance, name, &names, tables);
                 if let Some(other) = tables.tasks.values().rfind(own).filter(|_| self.chance.percent(30)) {
-                    // A task may name the same dependency by name and by id. It counts as one dependency.
+                    // Name the same dependency twice, by its name and by its id. The engine counts it once.
                     task.depends_on.extend([other.name.clone(), other.id.to_string()]);
                 }
                 let mut after = if self.chance.percent(40) { self.chance.pick(&names) } else { None };

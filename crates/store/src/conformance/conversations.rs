@@ -1,5 +1,5 @@
-//! Random test commands of the kinds that hooks of clients send, with mostly sensible arguments. A client is the
-//! program that an agent runs in.
+//! Random test commands of the kinds that the hooks of clients send, with mostly sensible arguments. A client is the
+//! program in which an agent runs, and a hook is a command that the client calls at certain events.
 
 use engine::agent::Origin;
 use engine::approval::{ApprovalRequest, Source};
@@ -18,8 +18,8 @@ const PARTS: [&str; 3] = ["p1", "p2", "p3"];
 const CALLS: [&str; 3] = ["t1", "t2", "t3"];
 const PROMPTS: [&str; 3] = ["q1", "q2", ""];
 
-/// Returns a random origin of an agent in a client (the program it runs in): a conversation, a sub-agent of the
-/// conversation, and the id of a call.
+/// Returns a random origin of an agent in a client (the program in which the agent runs): a conversation, a sub-agent
+/// of the conversation, and the id of a tool call.
 pub(super) fn origin(chance: &mut Chance) -> Origin {
     Origin {
         conversation: chance.percent(80).then(|| chance.word_of(&CONVERSATIONS)),

@@ -1,5 +1,5 @@
-//! Registers many agents with nearly the same name on one connection. This checks the bounds of lists, and that slugs
-//! (short names of agents) stay unique.
+//! Registers many agents with nearly the same name on one connection. This checks that a connection has at most a fixed
+//! number of agents, and that slugs (short names of agents) stay unique.
 
 use engine::command::Register;
 use engine::id::SessionId;
@@ -12,7 +12,8 @@ use crate::Store;
 const NOW: i64 = 1_800_000_000_000;
 
 /// Registers agents whose slugs (short names) begin with the same word: first one agent more than a connection may
-/// have, then agents whose slugs end in numbers. Checks that all slugs are different.
+/// have, so the last of these is refused, and then agents whose slugs end in numbers. Checks that all slugs are
+/// different.
 pub(super) async fn keeps_slugs_apart(store: &dyn Store, oracle: &mut Oracle) {
     let mut serial = 0;
     let mut register = |name: String, slug: Option<&str>, session: Option<SessionId>| {

@@ -1,5 +1,6 @@
-//! Races for approvals: callers use the same approval, people decide about it, or it expires, all at the same time. In
-//! each race, one caller succeeds.
+//! Races for approvals: callers ask for, decide about or use the same approval at the same time, or the approval
+//! expires at that moment. The races check that only one approval is created, that only one decision counts, and that
+//! an approval is used at most once.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -75,8 +76,8 @@ impl RaceField {
         found.into_iter().next().unwrap_or(ApprovalId::LAST)
     }
 
-    /// Lets all callers of the race ask for the right to send the notice of an approval, and checks that only one of
-    /// them gets it.
+    /// Lets all callers of the race ask for the right to send the notice about an approval to people, and checks that
+    /// only one caller gets this right.
     async fn senders(self: &Arc<Self>, approval: ApprovalId) {
         let taken = self
             .all(|field, place| async move {
@@ -110,8 +111,8 @@ impl RaceField {
         assert_eq!(heard, [self.status(approval).await], "one decision");
     }
 
-    /// Lets all callers use an approval with the right fingerprint while a person revokes it, and checks that it is
-    /// used at most once.
+    /// Lets all callers use an approval while a person revokes it, and checks that it is used at most once. All callers
+    /// name the right fingerprint, the text that identifies the approved request.
     async fn consumers(self: &Arc<Self>, agent: AgentId, words: &str) {
         let approval = self.asked(agent, words).await;
         let decide = Command::DecideApproval { approval, decision: ApprovalDecision::Approve };
@@ -175,8 +176,8 @@ impl RaceField {
         assert_eq!(ended, [self.status(approval).await], "used or over, and once");
     }
 
-    /// Lets one claim wait for many approvals that are decided at the same time. Checks that the task resumes after the
-    /// last decision, for any order of the decisions.
+    /// Lets one claimed task wait for many approvals, which callers decide at the same time. Checks that the task
+    /// resumes after the last decision, for any order of the decisions.
     async fn several(self: &Arc<Self>, agent: AgentId, round: usize) {
         let (_, tasks) = self.workflow(create(None), vec![PlanTask::named(format!("asks {round}"))]).await;
         let task = tasks[0];

@@ -64,7 +64,7 @@ fn refused() -> Vec<StoreOrder> {
 }
 
 /// Checks that the store works: an agent registers and gets two messages. The second message has an older time stamp
-/// than the first, so the store gives it the time of the first.
+/// than the first one, so its log entry must get the time of the first message.
 async fn works(store: &dyn Store) {
     let before = rows(store).await.len();
     let seed = u128::try_from(before).unwrap_or(0) << 64;

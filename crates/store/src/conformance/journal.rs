@@ -1,5 +1,5 @@
-//! Checks the logs of a store: topics (single logs) without gaps, entries with the documented hashes, and followers
-//! that miss no entry.
+//! Checks the logs of a store: no topic (a single log) has a gap, every entry has the documented hash, and no follower
+//! of the logs misses an entry.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,5 +1,5 @@
 //! Checks every kind of need (a request for rows that a decision reads) with its edge cases, such as no row, the first
-//! row, the last row, and one row more than the limit.
+//! row, the last row, and one row more than the need allows.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use super::must;
 use crate::Store;
 
 /// Checks that the store answers every need (request for rows) like the tables of the engine. Asks for all needs in one
-/// call. When the answers differ, asks for each need alone, to name the one with the wrong answer.
+/// call. When the answers differ, asks for each need alone, to name the need with the wrong answer.
 pub(super) async fn same_answers(store: &dyn Store, tables: &Tables, now: Timestamp) {
     let needs = all(tables, now);
     if look(store, needs.clone()).await == expected(tables, &needs) {
@@ -127,8 +127,8 @@ fn of_task(tables: &Tables, id: TaskId, needs: &mut NeedList) {
     }
 }
 
-/// Returns the times for needs about leases: the lowest and the highest possible time, the present time, and for each
-/// chosen lease its end and the millisecond before its end.
+/// Returns the times for needs about leases: the lowest and the highest possible time, the present time, and for some
+/// of the leases the end and the millisecond before the end.
 fn moments(tables: &Tables, now: Timestamp) -> Vec<Timestamp> {
     let ends = tables.tasks.values().filter_map(|task| task.state.lease()).map(|lease| lease.until);
     let around = some(ends, []).into_iter().flat_map(|end| [Timestamp(end.0 - 1), end]);
@@ -173,8 +173,8 @@ fn of_agents(tables: &Tables, needs: &mut NeedList) {
     for slug in slugs {
         needs.add([AgentIdNeed::WithSlug(slug.clone())]);
         needs.add([NumberNeed::SlugNumber(slug.clone())]);
-        // A registration with a repeated name asks for the part of the slug before the number (`ada` of `ada-2`). Ask
-        // for that part, too.
+        // A registration with a repeated name asks for the part of the slug before the number (`ada` of `ada-2`). So
+        // this test also asks for that part.
         if let Some((base, _)) = slug.rsplit_once('-') {
             needs.add([NumberNeed::SlugNumber(base.to_owned())]);
         }

@@ -15,7 +15,8 @@ pub(super) const ROLES: [&str; 4] = ["worker", "infra", "pm", "ba"];
 pub(super) const SKILLS: [&str; 3] = ["rust", "sql", "Ä\"ö"];
 const GLOBS: [&str; 6] = ["src/**", "src/a.rs", "src/b/*.rs", "docs/{a,b}.md", "docs/a.md", "*.toml"];
 
-/// Returns a random text, mostly a plain one. Some texts are difficult to quote, encode or sort, and a few are refused.
+/// Returns a random text, mostly a plain one. Some texts are difficult to quote, encode or sort, and the engine's rules
+/// refuse a few of them.
 pub(super) fn text(chance: &mut Chance) -> String {
     match chance.below(24) {
         0 => "O'Brien said \"no\"; -- $1 \\ %s".to_owned(),
@@ -52,7 +53,7 @@ pub(super) fn maybe_json(chance: &mut Chance) -> Option<Json> {
 pub(super) fn task(chance: &mut Chance, name: String, earlier: &[String], tables: &Tables) -> PlanTask {
     let mut task = PlanTask::named(name);
     for _ in 0..chance.below(3) {
-        // The same dependency may be added twice; it then counts once.
+        // This loop may add the same dependency twice. The engine counts it once.
         task.depends_on.extend(chance.pick(earlier));
     }
     if chance.percent(15) {
@@ -77,7 +78,7 @@ pub(super) fn task(chance: &mut Chance, name: String, earlier: &[String], tables
     task
 }
 
-/// Returns the tasks of a random plan. A few plans have a cycle and are refused.
+/// Returns the tasks of a random plan. A few plans have a cycle of dependencies, so the engine's rules refuse them.
 pub(super) fn tasks(chance: &mut Chance, prefix: &str, tables: &Tables) -> Vec<PlanTask> {
     let mut names: Vec<String> = Vec::new();
     let mut tasks_made = Vec::new();

@@ -23,7 +23,7 @@ const STORES: usize = 8;
 pub(super) const CALLERS: usize = 16;
 const NOW: i64 = 1_700_000_000_000;
 
-/// Opens eight stores on the same database and lets callers race on them. One more store follows the log during the
+/// Opens eight stores on the same database and lets callers race on them. A ninth store follows the log during the
 /// races.
 pub async fn exercise_race<F, O>(open: F)
 where
@@ -90,8 +90,8 @@ impl RaceField {
         act(self.stores[place % STORES].as_ref(), &self.order(caller, command)).await
     }
 
-    /// Runs `work` for every caller of a race at the same time. Each caller uses the store with its own number. Returns
-    /// the answers in the order of the callers.
+    /// Runs `work` for every caller of a race at the same time. The callers share the eight stores. Returns the answers
+    /// in the order of the callers.
     pub(super) async fn all<T, W, O>(self: &Arc<Self>, work: W) -> Vec<T>
     where
         W: Fn(Arc<Self>, usize) -> O,
@@ -180,8 +180,9 @@ impl RaceField {
         }
         let (workflow, tasks) = self.workflow(create(None), planned).await;
         let (tasks, agents) = (Arc::new(tasks), Arc::new(agents.to_vec()));
-        // The tasks come in groups of three: two dependencies and the task that waits for both. Caller 2n completes the
-        // first dependency of a group, caller 2n + 1 the second.
+        // The tasks come in groups of three: two dependencies and the task that waits for both of them. A caller with
+        // an even number completes the first dependency of a group, and the next caller completes the second
+        // dependency.
         let freed = self
             .all(|field, place| {
                 let (tasks, agent) = (Arc::clone(&tasks), agents[place]);
@@ -244,8 +245,8 @@ impl RaceField {
         assert!(found.iter().map(|message| message.sequence).eq(sent), "what was sent is there");
     }
 
-    /// Lets all callers answer a question, each with a different text. One answer is accepted; the others come too
-    /// late.
+    /// Lets all callers answer a question, each with a different text. Checks that one answer is accepted and that the
+    /// other answers come too late.
     async fn answers(self: &Arc<Self>, agent: AgentId) {
         let (_, tasks) = self.workflow(create(None), vec![PlanTask::named("ask")]).await;
         let task = tasks[0];

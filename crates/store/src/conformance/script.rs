@@ -124,8 +124,8 @@ impl ConformanceScript {
             (self.with_key(caller), command)
         };
         let order = StoreOrder::new(caller, command, self.now, self.chance.seed());
-        // Remember the command, so that the script can repeat it later. Pieces of a plan are left out, because the
-        // service sends each piece only once.
+        // Remember the command, so that the script can repeat it later. Commands that send a piece of a plan are not
+        // remembered, because the service sends each piece only once.
         if order.command.is_final() {
             self.recent.push_back(order.clone());
         }
@@ -181,7 +181,8 @@ impl ConformanceScript {
         }
     }
 
-    /// Returns a random caller: an agent by name or by its connection, a runner, a person, a coordinator or a timer.
+    /// Returns a caller with random rights: an agent, a runner, a coordinator, a person or the engine's own timer. The
+    /// caller may name an agent, a connection, both or neither.
     pub(super) fn caller(&mut self, tables: &Tables) -> Caller {
         let rights = match self.chance.below(20) {
             0..14 => Rights::Agent,

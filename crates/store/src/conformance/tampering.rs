@@ -11,8 +11,9 @@ use crate::Tampering::{Changed, Inserted, Moved, Removed};
 use crate::log::{Entry, Head, ZERO_HASH};
 use crate::{Store, Tampering, verify};
 
-/// Every kind of entry that a log can have, except `dependencies_kept`. Random commands write that kind too rarely: it
-/// needs a skipped task that waits for a protected task and that another task waits for.
+/// Every kind of entry that a log can have, except `dependencies_kept`. Random commands write that kind too rarely,
+/// because it needs three tasks: a protected task, a skipped task that waits for it, and a third task that waits for
+/// the skipped task.
 const KINDS: [&str; 46] = [
     "agent_updated",
     "answered",
@@ -63,7 +64,8 @@ const KINDS: [&str; 46] = [
 ];
 /// The topic (log) to which an intruder moves entries of other topics.
 const ELSEWHERE: &str = "elsewhere";
-/// The maximum number of random commands that the test runs to get a log with every kind of entry. Fewer are enough.
+/// The maximum number of random commands that the test runs to get a log with every kind of entry. Usually fewer
+/// commands are enough.
 const STEPS_MAX: usize = 12_000;
 
 /// Selects the entries of each topic (log) that the test edits.
@@ -93,8 +95,8 @@ where
     found
 }
 
-/// Runs random commands until their log has every kind of entry, and returns the log by topic. The end of each topic is
-/// deleted, as far as its entries are not needed to have every kind.
+/// Runs random commands until their log has every kind of entry, and returns the log by topic. To keep the log short,
+/// first deletes the last entries of each topic that are not needed to have every kind.
 async fn real_log<F, O>(store: &dyn Store, run: &F) -> BTreeMap<String, Vec<Entry>>
 where
     F: Fn(String) -> O,
@@ -116,8 +118,8 @@ where
     }
     let found = kinds(oracle.entries());
     assert!(found.iter().map(String::as_str).eq(KINDS), "the kinds of the log: {found:?}");
-    // Choose one entry of each kind. To keep the log short, take the entry that lengthens the kept part of its topic
-    // least.
+    // Choose one entry of each kind. To keep the log short, take the entry that makes the kept part of its topic longer
+    // by the fewest entries.
     let mut cuts: BTreeMap<String, i64> = BTreeMap::new();
     for kind in KINDS {
         let nearest = oracle

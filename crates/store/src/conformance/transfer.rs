@@ -6,8 +6,8 @@ use super::oracle::ExportText;
 use super::{must, rows};
 use crate::{Fault, Store, export, import};
 
-/// Exports one store, imports the export into an empty store, and checks that both have the same rows. A second import
-/// is refused.
+/// Exports one store, imports the export into an empty store, and checks that both have the same rows. Checks also that
+/// a second import into the same store is refused.
 pub async fn same_after_transfer(from: &dyn Store, to: &dyn Store) {
     let expected = rows(from).await;
     let text = exported(from).await;
@@ -26,8 +26,8 @@ async fn exported(store: &dyn Store) -> Vec<u8> {
     text.take()
 }
 
-/// Checks that an export that was cut, reordered or changed is refused, and that the empty store stays empty and
-/// usable.
+/// Checks that the import of an export that was cut, reordered or changed is refused, and that the store `empty` stays
+/// empty and usable.
 pub async fn refuses_bad_exports(from: &dyn Store, empty: &dyn Store) {
     let text = must(String::from_utf8(exported(from).await), "an export is text");
     let lines: Vec<&str> = text.lines().collect();

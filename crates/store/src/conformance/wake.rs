@@ -1,12 +1,12 @@
-//! Checks that a waiting caller is woken by a change.
+//! Checks that a change of the store wakes a caller that waits for it.
 
 use std::time::Duration;
 
 use super::{act, small};
 use crate::Store;
 
-/// Checks that a change through one store wakes a caller that waits at another store (or the same one) on the same
-/// data.
+/// Checks that a change through the store `writer` wakes a caller that waits at the store `waiter`. Both are open on
+/// the same data, and they may be the same store.
 pub async fn wakes(writer: &dyn Store, waiter: &dyn Store) {
     let mut watch = waiter.watch();
     for number in 0..3 {

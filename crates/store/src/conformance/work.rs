@@ -52,7 +52,7 @@ impl ConformanceScript {
         (caller, command)
     }
 
-    /// Returns a command by which the last holder of a task takes back its claim, whose lease expired.
+    /// Returns a command by which the last holder of a task takes the task back after the lease of its claim expired.
     fn regain(&mut self, tables: &Tables) -> Option<(Caller, Command)> {
         let lapsed = |task: &Task| {
             let last = tables.checkpoints.get(&(task.id, task.checkpoints))?;
@@ -136,7 +136,8 @@ impl ConformanceScript {
         (caller, command)
     }
 
-    /// Returns an answer by a person, mostly to a question, and mostly to one without an answer.
+    /// Returns a command with which a person answers a message. In most cases the message is a question that has no
+    /// answer yet.
     fn answer(&mut self, tables: &Tables) -> (Caller, Command) {
         let open: Vec<MessageId> =
             tables.messages.values().filter(|row| row.is_open_question()).map(|row| row.id).collect();

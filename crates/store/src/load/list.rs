@@ -102,7 +102,7 @@ pub(super) fn absorb(query: &ListQuery, rows: Vec<Vec<SqlValue>>, world: &mut Wo
 }
 
 /// Returns the words of a filter, such as statuses, as parameters of a statement. The statement has a fixed number of
-/// parameters, so the first word is repeated to fill the rest. An empty filter stands for all words.
+/// parameters, so the first word is repeated to fill the unused ones. An empty filter stands for all words.
 fn words<T: Copy>(chosen: &[T], all: &[T], word: impl Fn(T) -> &'static str) -> Vec<SqlValue> {
     let chosen = if chosen.is_empty() { all } else { chosen };
     let Some(first) = chosen.first() else { return Vec::new() };

@@ -150,7 +150,8 @@ pub(super) fn number(need: &NumberNeed) -> Statement {
 }
 
 /// Reads the number that answers a need (a request for data). For the number of a slug (`2` of `ada-2`), this is the
-/// highest number among the slugs that were found. For all other needs, the database has counted.
+/// highest number among the slugs that were found. For all other needs, the database has already counted, so the answer
+/// is one row with the number.
 pub(super) fn read_number(need: &NumberNeed, rows: Vec<Vec<SqlValue>>) -> Result<u32, Fault> {
     match need {
         NumberNeed::SlugNumber(base) => {

@@ -1,9 +1,9 @@
-//! The locks that a transaction takes before it reads. A lock has a name, for example that of a workflow, which must
-//! not change during the transaction.
+//! The locks that a transaction takes before it reads. Each lock has a name, for example the name of a workflow. While
+//! a transaction holds the lock, no other transaction changes the rows that the name stands for.
 //!
-//! They are advisory locks. A transaction takes them in sorted order, so two transactions cannot deadlock. It takes
-//! them before the server gives it a transaction number. So within a topic (a log) the order of transaction numbers is
-//! the order of entries (docs/decisions/0001).
+//! The locks are advisory locks of PostgreSQL. A transaction takes them in sorted order, so two transactions cannot
+//! deadlock. A transaction takes its locks before the server gives it a transaction number. So within a topic (a log)
+//! the order of transaction numbers is the order of entries (docs/decisions/0001).
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ use engine::{Need, Topic};
 use crate::value::{SqlValue, Statement};
 
 /// The names that a transaction must lock. This value also has ids of rows, such as tasks, whose workflow or owner must
-/// be locked. For these, the statement that takes the locks looks up the names on the server.
+/// be locked. For these ids, the statement that takes the locks looks up the names on the server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Guards {
     names: BTreeSet<String>,

@@ -1,9 +1,9 @@
 //! Wakes waiting callers through the database server. A process sends NOTIFY after its commits, and receives with
-//! LISTEN while a caller waits. It also polls the log slowly, in case a notification is lost.
+//! LISTEN while a caller waits. The process also reads the log once a second, in case a notification is lost.
 //!
-//! A notification inside a transaction would make all commits wait for each other. So a process sends it after the
-//! commit, one for all commits of a few milliseconds. When a process dies before it sends a notification, the slow poll
-//! of the other processes finds the change.
+//! A notification inside a transaction would make all commits wait for each other. So a process sends the notification
+//! after the commit, and sends one notification for all commits of a few milliseconds. When a process dies before it
+//! sends a notification, the slow poll of the other processes finds the change.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -23,8 +23,8 @@ use crate::watch::{Bell, StoreWatch};
 /// The time for which the sender of notifications waits after a commit. All commits in this time share one
 /// notification.
 const GATHER: Duration = Duration::from_millis(5);
-/// The time between two polls of the log, in case a notification is lost. A lost connection to the server is also
-/// opened again after this time.
+/// The time between two polls of the log. The polls find changes whose notification was lost. After this time, a lost
+/// connection to the server is opened again.
 const LOOK: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
@@ -143,7 +143,7 @@ async fn listen(wire: Weak<ListenConnection>) {
                 }
             }
             drop(strong);
-            // Wait for the time of one poll, or until the connection ends.
+            // Wait until the next poll of the log is due, or until the connection ends.
             let _ = tokio::time::timeout(LOOK, &mut receiving).await;
         }
         receiving.abort();

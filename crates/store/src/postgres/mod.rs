@@ -43,8 +43,8 @@ impl std::fmt::Debug for Postgres {
 
 impl Postgres {
     /// Connects to the server and migrates the database to the schema of this program. Any number of processes may do
-    /// this at once. `seed` is any random number; it distinguishes the cursors of a new store from those of another
-    /// store.
+    /// this at once. `seed` is any random number; it distinguishes the cursors (positions in the log) of a new store
+    /// from the cursors of another store.
     pub async fn open(url: &str, seed: u64) -> Result<Self, Fault> {
         let config = connection::config(url)?;
         let pool = connection::pool(config.clone())?;
@@ -128,7 +128,7 @@ impl Postgres {
 }
 
 /// Runs the migrations under a lock, because two processes that start at once would create the same tables. Returns the
-/// generation of the store, which is a number that marks its cursors.
+/// generation of the store, a number that marks the cursors (positions in the log) of this store.
 async fn migrate(client: &Object, seed: u64) -> Result<i64, Fault> {
     client.batch_execute("BEGIN; SELECT pg_advisory_xact_lock(hashtextextended('handover migration', 0))").await?;
     client.batch_execute(sql::SCHEMA_TABLE).await?;
@@ -143,7 +143,8 @@ async fn migrate(client: &Object, seed: u64) -> Result<i64, Fault> {
     };
     // Every log entry has the number of the transaction that wrote it. After a restore into a new server, these numbers
     // may be higher than all numbers of this server, and followers of the log would not see the entries. So set the
-    // numbers to 0. Cursors contain old numbers, so also change the generation, which makes them invalid.
+    // numbers to 0. Cursors (positions in the log) contain old numbers, so also change the store's generation, which
+    // makes these cursors invalid.
     let future = "SELECT max(xid) >= pg_snapshot_xmax(pg_current_snapshot())::text::bigint FROM event";
     if client.query_one(future, &[]).await?.try_get::<_, Option<bool>>(0)?.unwrap_or(false) {
         client.batch_execute("UPDATE event SET xid = 0").await?;

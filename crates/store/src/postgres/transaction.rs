@@ -26,7 +26,7 @@ const FATE: &str = "SELECT pg_xact_status($1::bigint::text::xid8)";
 /// The result of one try to run a command.
 enum TransactionTry {
     Done(Box<Change>),
-    /// The decision needs more locks than this try took, so the next try takes them, too.
+    /// The decision needs more locks than this try took. The next try takes all of these locks.
     Grow,
     /// The transaction had no effect. The fault says why.
     Failed(Fault),
@@ -279,8 +279,8 @@ async fn committed(pool: &Pool, trail: &Trail, fault: Fault) -> Result<bool, Fau
                     Err(fault) => patience.wait(fault).await.map_err(|_| ()),
                 },
             },
-            // With this error, the server does not know the transaction number yet: it crashed and started again with
-            // lower numbers. So the transaction was lost.
+            // This error means that the server has not given out the transaction number yet: the server crashed and
+            // started again with lower numbers. So the transaction was lost.
             Err(Fault::Postgres(error)) if error.code() == Some(&SqlState::INVALID_PARAMETER_VALUE) => {
                 return Ok(false);
             }

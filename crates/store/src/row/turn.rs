@@ -1,4 +1,5 @@
-//! Converts turns, verifications, runners, sections of the project context and approvals to database columns and back.
+//! Converts turns (runs of agents' programs), verifications, runners, sections of the project context (the shared
+//! knowledge about the project) and approvals to database columns and back.
 
 use engine::Actor;
 use engine::approval::{Approval, ApprovalRequest, ApprovalState, ApprovalStatus, Source, WaitingTask};

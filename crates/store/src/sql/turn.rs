@@ -1,4 +1,5 @@
-//! The SQL statements for turns, verifications, runners, the project context and approvals.
+//! The SQL statements for turns (runs of agents' programs), verifications, runners, the project context (the shared
+//! knowledge about the project) and approvals.
 
 macro_rules! turn_columns {
     () => {
@@ -31,7 +32,8 @@ pub(crate) const SPENT_ON_TASK: &str = "SELECT CAST(sum(usd_micros) AS BIGINT), 
      CAST(sum(ms) AS BIGINT), CAST(sum(turns) AS BIGINT) FROM turn WHERE task = $1 AND ended IS NOT NULL";
 pub(crate) const SPENT_ON_WORKFLOW: &str = "SELECT CAST(sum(usd_micros) AS BIGINT), CAST(sum(tokens) AS BIGINT), \
      CAST(sum(ms) AS BIGINT), CAST(sum(turns) AS BIGINT) FROM turn WHERE workflow = $1 AND ended IS NOT NULL";
-/// Inserts a turn, or updates the columns that describe its end. The other columns never change.
+/// Inserts a turn (one run of an agent's program), or updates the columns that describe its end. The other columns
+/// never change.
 pub(crate) const PUT_TURN: &str = "INSERT INTO turn (id, task, workflow, agent, attempt, number, purpose, adapter, runner, \
      started, ended, ending, reason, conversation, usd_micros, tokens, ms, turns, tool_calls, stream, stream_bytes, verdict) \
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22) \

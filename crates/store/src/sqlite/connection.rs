@@ -28,8 +28,8 @@ impl ConnectionSettings {
 /// more, the least recently used one is dropped.
 const PREPARED_MAX: usize = 128;
 /// The time of one wait for SQLite's own lock. A connection waits `BUSY_STEPS` times, about ten seconds in all, and
-/// then fails. Our processes first wait for a separate file lock, the write queue. So SQLite's lock is only taken by
-/// checkpoints, by recovery and by other programs.
+/// then fails. Our processes first wait for a separate file lock, the write queue. So a connection waits for SQLite's
+/// lock only while a checkpoint, a recovery or another program holds it.
 const BUSY_STEP: Duration = Duration::from_millis(1);
 const BUSY_STEPS: i32 = 10_000;
 pub(super) const BUSY_MAX: Duration = Duration::from_secs(10);
@@ -45,9 +45,10 @@ pub(super) fn make(path: &Path) -> Result<(), Fault> {
     }
 }
 
-/// Opens a database file. With settings for writing, it also migrates the file to the schema of this program; the
-/// caller must then hold the write queue (the file lock for writers). Returns the connection and the generation, a
-/// number that distinguishes the cursors of this store from those of another store.
+/// Opens a database file. With settings for writing, this function also migrates the file to the schema of this
+/// program; the caller must then hold the write queue (the file lock for writers). Returns the connection and the
+/// generation, a number that distinguishes the cursors (positions in the log) of this store from the cursors of another
+/// store.
 pub(super) fn open(path: &Path, settings: ConnectionSettings, seed: Option<u64>) -> Result<(Connection, i64), Fault> {
     #[expect(clippy::disallowed_methods, reason = "the one place that opens a file")]
     let mut connection = Connection::open(path)?;

@@ -94,7 +94,8 @@ impl std::fmt::Debug for Sqlite {
 
 impl Sqlite {
     /// Opens the database file, and creates it when it is missing. Any number of processes may do this at once. `seed`
-    /// is any random number; it distinguishes the cursors of a new store from those of another store.
+    /// is any random number; it distinguishes the cursors (positions in the log) of a new store from the cursors of
+    /// another store.
     pub async fn open(path: &Path, seed: u64) -> Result<Self, Fault> {
         Self::open_with(path, seed, Options::default()).await
     }

@@ -1,8 +1,9 @@
-//! The write queue between processes: an exclusive lock on a file next to the database. A process holds it for one
-//! transaction.
+//! The write queue between processes: an exclusive lock on a file next to the database. A process holds this lock for
+//! one transaction.
 //!
 //! SQLite's own lock goes to any process that asks when the lock is free, so under load some processes wait without
-//! end. The kernel grants the file lock in the order of the requests, and releases it when its process dies.
+//! end. The kernel grants the file lock in the order of the requests, and releases it when the process that holds it
+//! dies.
 
 use std::fs::File;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Reads on separate connections, so that no read waits for the thread that writes.
+//! Runs reads on separate connections, so that no read waits for the thread that writes.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -39,8 +39,8 @@ pub(super) struct ReplySender<T> {
 }
 
 impl<T> ReplySender<T> {
-    /// Starts the command for the writer. Returns false when the caller is gone or has withdrawn the command. Otherwise
-    /// returns true, and the caller can no longer withdraw it.
+    /// Marks the command as started by the writer thread. Returns false when the caller is gone or has withdrawn the
+    /// command. Otherwise returns true, and the caller can no longer withdraw the command.
     pub(super) fn begin(&self) -> bool {
         !self.answer.is_closed() && self.ticket.take()
     }

@@ -1,5 +1,5 @@
-//! Converts rows of an older database schema to the present schema. It loads the rows into an in-memory database and
-//! runs the migrations there.
+//! Converts rows of an older database schema to the present schema. The conversion loads the rows into an in-memory
+//! database and runs the migrations there.
 
 use rusqlite::Connection;
 

@@ -76,9 +76,9 @@ async fn nothing_acknowledged_is_lost_and_nothing_is_done_twice() {
     assert_eq!(must(store::verify(store.as_ref(), &[]).await, "verify").findings, []);
 }
 
-/// Checks that a change is not made twice when the answer to its commit is lost. With a standby that never answers, a
-/// commit is durable but not acknowledged. When the connection is killed at that moment, the answer is lost, and the
-/// store must find out that the change was made.
+/// Checks that a change is not made twice when the answer to its commit is lost. The test makes the server wait for a
+/// standby server that never answers. So a commit is durable but not acknowledged. When the connection is killed at
+/// that moment, the answer is lost, and the store must find out that the change was made.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lost_answer_to_a_commit_is_found_out() {
     let _alone = alone().await;

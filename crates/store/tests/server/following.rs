@@ -11,8 +11,9 @@ use store::{Cursor, Entry, Store};
 
 use super::{Place, agents, alone, message, shared};
 
-/// Triggers that delay the inserts of log entries and the commits. The first row of a transaction gives it its number,
-/// and its entries get their positions a while later. So transaction numbers and positions are in different orders.
+/// Triggers that delay the inserts of log entries and the commits. A transaction gets its number when it inserts its
+/// first row, and its log entries get their positions a while later. So the order of the transaction numbers differs
+/// from the order of the positions.
 const PAUSES: &str = "CREATE FUNCTION pause() RETURNS trigger LANGUAGE plpgsql AS $$ \
      BEGIN PERFORM pg_sleep(random() * 0.015); RETURN NEW; END $$; \
      CREATE TRIGGER after_number AFTER INSERT ON message FOR EACH ROW EXECUTE FUNCTION pause(); \
@@ -118,7 +119,7 @@ async fn is_woken_when_an_open_transaction_no_longer_holds_entries_back() {
     let open = place.plain().await;
     must(open.batch_execute("BEGIN; SELECT pg_current_xact_id()").await, "an open transaction");
     act(&store, &message(agent, 1)).await;
-    // Wait longer than any wake-up about the commit itself takes.
+    // Wait until all wake-ups that the commit itself caused are over.
     while watch.changed(Duration::from_millis(2_500)).await {
         assert_eq!(must(follower.follow(cursor, 10).await, "follow").entries, [], "what could still be overtaken");
     }

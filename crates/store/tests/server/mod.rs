@@ -70,7 +70,7 @@ impl Place {
     }
 }
 
-/// Registers agents in the store. Each has a mailbox and therefore a topic (a log).
+/// Registers agents in the store. Each agent has a mailbox and therefore a topic (a log) of its own.
 async fn agents(store: &dyn Store, count: u64) -> Vec<AgentId> {
     let mut agents = Vec::new();
     for number in 0..count {

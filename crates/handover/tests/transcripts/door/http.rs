@@ -1,5 +1,5 @@
-//! Plays the steps of transcripts over `handover serve`: the API, and MCP over HTTP. The HTTP client is a dozen lines
-//! over a socket.
+//! Plays the steps of transcripts over `handover serve`: the API, and MCP over HTTP. The HTTP client here is only a few
+//! lines of code over a socket.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -60,8 +60,8 @@ impl Server {
         Self { process, _output: output, address, admin, place: place.clone(), tokens: HashMap::new() }
     }
 
-    /// Returns the token of a caller. Tokens for agents are made with the machine's admin token; a person at a terminal
-    /// makes the others.
+    /// Returns the token of a caller. Tokens for agents are made with the machine's admin token. A person at a terminal
+    /// makes all other tokens.
     fn token(&mut self, who: Who<'_>) -> String {
         if let Some(token) = self.tokens.get(who.name) {
             return token.clone();

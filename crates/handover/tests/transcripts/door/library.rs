@@ -33,7 +33,8 @@ impl Library {
     pub(crate) fn beside(place: &Place) -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let store = runtime.block_on(store::open(&place.store, 7)).unwrap();
-        // Find the root like the program does: the folder is a project only if a step of the transcript makes it one.
+        // Find the root like the program does: the folder is a project only if a step of the transcript makes it a
+        // project.
         let root = base::project::place::root(&place.folder);
         let surroundings = DeskSurroundings {
             state: root.is_some().then(|| place.folder.join("state")),

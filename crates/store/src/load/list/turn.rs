@@ -1,5 +1,5 @@
-//! The SQL statements that list turns, verifications, runners, sections of the project context and approvals, with
-//! their parameters.
+//! The SQL statements that list turns (runs of agents' programs), verifications, runners, sections of the project
+//! context (the shared knowledge about the project) and approvals, with their parameters.
 
 use engine::approval::ApprovalStatus;
 use engine::list::{
