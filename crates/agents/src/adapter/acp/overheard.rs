@@ -81,9 +81,10 @@ impl Overheard {
     /// Counts each tool call once. The first message about a call may be its announcement, an update of it or a request
     /// for permission.
     pub(super) fn call(&mut self, id: Option<&str>, title: Option<&str>, repeated: bool, account: &mut Account) {
-        let id = id.unwrap_or_default();
-        let unseen = if self.calls.len() < CALLS_MAX { self.calls.insert(short(id)) } else { !repeated };
-        if unseen && !self.calls.is_empty() {
+        // A call without an id cannot be found again, so each announcement of such a call counts.
+        let id = id.filter(|id| !id.is_empty() && self.calls.len() < CALLS_MAX);
+        let unseen = id.map_or(!repeated, |id| self.calls.insert(short(id)));
+        if unseen {
             account.tool_call(title.unwrap_or("a tool"));
         } else {
             account.progress();
@@ -121,4 +122,28 @@ pub(super) fn failed(failure: &AcpFailure) -> EventVerdict {
     } else {
         AgentEnd::ApiError { reason: failure.reason() }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_without_an_id_count_once_for_each_announcement() {
+        let (mut overheard, mut account) = (Overheard::default(), Account::default());
+        // Each row is one message about a tool call: its id, and whether it repeats an earlier message.
+        let messages = [
+            (Some("a"), false),
+            (Some("a"), true),
+            (Some("b"), true),
+            (None, false),
+            (None, true),
+            (Some(""), false),
+            (None, false),
+        ];
+        for (id, repeated) in messages {
+            overheard.call(id, Some("edit"), repeated, &mut account);
+        }
+        assert_eq!(account.said(AgentEnd::Finished).tool_calls, 5);
+    }
 }
