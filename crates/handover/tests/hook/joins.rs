@@ -132,6 +132,9 @@ fn a_resumed_session_is_the_same_agent() {
     assert_ne!(other["id"], first["id"]);
 }
 
+/// The number of calls of a hook that gave up because the machine was busy, before the test fails.
+const HOOK_TRIES_MAX: u32 = 30;
+
 /// Tests two clients, each with its own MCP server. The payload of a hook can name any session, but the hook only
 /// affects agents of the client that called the hook.
 #[test]
@@ -179,7 +182,9 @@ fn a_hook_does_not_speak_for_the_session_of_another_client() {
     let payload = scene.at().join("payload");
     for (event, held) in [("Stop", true), ("SessionEnd", false)] {
         std::fs::write(&payload, scene.payload(event, more.clone()).to_string()).expect("a file");
-        let ran = victim.shell(&["hook", event], Some(&payload));
+        // A hook gives up when it has no processor for long, and says so. Only such a hook is called again.
+        let tries = (0..HOOK_TRIES_MAX).map(|_| victim.shell(&["hook", event], Some(&payload)));
+        let ran = tries.into_iter().find(|ran| !ran.out.contains("gave no answer within")).expect("an answer");
         assert_eq!((ran.code, ran.out.contains("block"), is_held()), (0, held, held), "{event}: {ran:?}");
     }
 }

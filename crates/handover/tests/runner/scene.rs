@@ -25,6 +25,9 @@ pub(crate) struct Ran {
     pub(crate) stderr: String,
 }
 
+/// The most repetitions of a git call that met a half-written registration of a worktree. Each takes some milliseconds.
+const HALF_WRITTEN_TRIES_MAX: usize = 200;
+
 pub(crate) fn program(path: impl AsRef<Path>) -> Command {
     #[expect(clippy::disallowed_methods, reason = "a test starts our program and git")]
     Command::new(path.as_ref())
@@ -53,9 +56,19 @@ impl Scene {
     }
 
     pub(crate) fn git(&self, arguments: &[&str]) -> String {
-        let mut command = program("git");
-        command.current_dir(self.project()).args(["-c", "user.name=t", "-c", "user.email=t@example.org"]);
-        let output = command.args(arguments).output().unwrap();
+        let run = || {
+            let mut command = program("git");
+            command.current_dir(self.project()).args(["-c", "user.name=t", "-c", "user.email=t@example.org"]);
+            command.args(arguments).output().unwrap()
+        };
+        // Git fails when it meets the registration of a worktree that a git of the runner is writing at that moment. The
+        // registration is complete a moment later.
+        let is_half_written = |output: &std::process::Output| {
+            String::from_utf8_lossy(&output.stderr).contains("failed to read .git/worktrees")
+        };
+        let tries = std::iter::repeat_with(run).take(HALF_WRITTEN_TRIES_MAX);
+        let output =
+            tries.into_iter().find(|output| !is_half_written(output)).expect("a registration stays half written");
         assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
     }
