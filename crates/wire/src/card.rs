@@ -65,8 +65,8 @@ message! {
     }
 }
 
-/// The version of an agent card (the document that describes an agent). It is always "1.0", because [`judge`] refuses
-/// every other version string before it reads any field.
+/// The version of an agent card (the document that describes an agent). The type holds no data, because [`judge`]
+/// refuses every version except "1.0".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CardVersion;
 
@@ -131,8 +131,8 @@ registered! {
         "UNKNOWN_OUTPUT_TYPE", "names an output contract that is not known";
 }
 
-/// Judges an agent card (the document that describes an agent). When a registry is given, also checks that the card
-/// names only agents, roles and output types of the registry.
+/// Checks the bytes of an agent card (the document that describes an agent). Returns the card, or all of its problems.
+/// When a registry is given, also checks that the card names only agents, roles and output types of the registry.
 pub fn judge<'t>(bytes: &'t [u8], registry: Option<&'t Registry>) -> JudgedDocument<'t, Card> {
     match document::open(bytes, BYTES_MAX) {
         Err(report) => JudgedDocument { value: None, report: *report },

@@ -1,4 +1,4 @@
-//! Judges any kind of document with one function, for the command line, for tests and for other programs.
+//! Checks documents of all kinds with one function, for the command line, for tests and for other programs.
 
 mod batch;
 mod beside;
@@ -18,7 +18,7 @@ use crate::{card, envelope, feedback, handoff, message, stream};
 
 macro_rules! kinds {
     ($($variant:ident = $word:literal, $about:literal;)*) => {
-        /// A kind of document that can be judged.
+        /// A kind of document that can be checked for problems.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum DocumentKind { $(#[doc = $about] $variant,)* }
 
@@ -60,7 +60,8 @@ kinds! {
 /// Facts from outside a document that the rules for the document need. Each kind of document uses only some of them.
 #[derive(Debug, Clone, Default)]
 pub struct CheckContext {
-    /// For a review response: the bytes of the review request that it answers. `None` if the request is not known.
+    /// For a review response: the bytes of the review request that the response answers. `None` if the request is not
+    /// known.
     pub request: Option<Vec<u8>>,
     /// For a review response: the ids of the findings in earlier responses of the review session. `None` if they are
     /// not known.
@@ -75,7 +76,7 @@ pub struct CheckContext {
     pub dispatch_agent_id: Option<String>,
 }
 
-/// The result of judging a document of any kind.
+/// The result of checking a document of any kind.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CheckFinding {
     pub valid: bool,
@@ -83,8 +84,8 @@ pub struct CheckFinding {
     /// `errors`.
     pub verdict: Value,
     pub notes: Vec<CheckNote>,
-    /// The document, rendered to JSON again after it was read. `None` when the document is not valid or its kind cannot
-    /// be rendered.
+    /// The document, rendered to JSON again after it was read. `None` when the document is not valid, or when documents
+    /// of this kind cannot be rendered.
     pub rendered: Option<Value>,
 }
 
@@ -105,7 +106,8 @@ pub enum Severity {
     Warning,
 }
 
-/// Judges bytes as a document of one kind, such as an output envelope.
+/// Checks whether the bytes are a valid document of the given kind, such as an output envelope. Returns all problems of
+/// the document.
 pub fn check(kind: DocumentKind, bytes: &[u8], context: &CheckContext) -> CheckFinding {
     match kind {
         DocumentKind::EnvelopeInput => shaped(&envelope::judge_input(bytes)),
@@ -176,8 +178,8 @@ fn streamed(bytes: &[u8]) -> CheckFinding {
     let transcript = reader.end();
     let verdict = transcript.to_value();
     let mut notes = told(&verdict, &["errors"]);
-    // A note about a wrong line has a code that ends with the number of the line, as in `BAD_LINE:3`. One pass over the
-    // bytes finds the places of all wrong lines.
+    // The stream has one JSON object per line. A note about a wrong line has a code that ends with the number of the
+    // line, as in `BAD_LINE:3`. One pass over the bytes finds the places of all wrong lines.
     let mut wanted: HashMap<usize, &mut CheckNote> = HashMap::new();
     for note in &mut notes {
         let line = note.code.split_once(':').and_then(|(_, line)| line.parse().ok());
@@ -258,7 +260,7 @@ fn prompted(sources: &Value) -> CheckFinding {
     }
 }
 
-/// Returns the finding for a document that could not be judged at all, for example because it is not JSON.
+/// Returns the finding for a document whose content could not be checked, for example because it is not JSON.
 fn refused(code: &str, problem: String) -> CheckFinding {
     let error = object([("code", code.into()), ("message", problem.as_str().into())]);
     let note = CheckNote { code: code.to_owned(), message: problem, severity: Severity::Error, place: None };

@@ -1,12 +1,12 @@
 //! The reply of `task_load_context`: the facts that the worker of a task must know, cut to a limited number of tokens.
 //!
 //! The cost of a text is measured as its weight, an estimate in parts of a token, see [`tokens`]. Each piece of the
-//! reply is weighed once. The parts of the reply share the token budget: the workflow gets 15 %, the task 55 %, earlier
-//! tasks 20 %, dependencies and siblings 10 %. When a part does not need all of its tokens, the next part gets the
-//! unused tokens. Tokens that the last part does not need go back to the parts that were shortened. Then each part is
-//! written, and it is cut if its share is too small. The reply lists the pieces that were cut or left out, each with
-//! the call that fetches it. At the end the complete text is weighed, so that it never costs more than the caller asked
-//! for.
+//! reply, such as a field, is weighed once. The parts of the reply share the token budget: the workflow gets 15 %, the
+//! task 55 %, earlier tasks 20 %, dependencies and siblings 10 %. When a part does not need all of its tokens, the next
+//! part gets the unused tokens. Tokens that the last part does not need go back to the parts that were shortened. Then
+//! each part is written, and it is cut if its share is too small. The reply lists the pieces that were cut or left out,
+//! each with the tool call that fetches it. At the end the complete reply is weighed. A reply that costs more than the
+//! caller's limit is written again with fewer tokens.
 
 mod checkpoints;
 mod cuts;
@@ -42,12 +42,12 @@ const BACK: [usize; 4] = [1, 2, 3, 0];
 /// The percentage that the task's own fields get of the tokens for the task in the reply of `task_load_context`. The
 /// task's checkpoints (progress notes) get the rest.
 const FIELDS_SHARE: u64 = 60;
-/// The most attempts to write a reply of `task_load_context` that nearly fills the token budget. The first attempt
-/// often leaves tokens unused, because the estimated weights of the pieces add up to more than the weight of the whole
-/// reply.
+/// The largest number of times that a reply of `task_load_context` is written to come near the token limit. The first
+/// written reply often leaves tokens unused, because the estimated weights of the pieces add up to more than the weight
+/// of the whole reply.
 const ROUNDS_MAX: u32 = 6;
 /// The reply of `task_load_context` is written several times, so that it uses as many of the allowed tokens as
-/// possible. This ends when the unused tokens are less than the token limit divided by `NEAR`.
+/// possible. The reply is not written again when its unused tokens are less than the token limit divided by `NEAR`.
 const NEAR: u64 = 32;
 
 /// The most checkpoints (progress notes of a task) that are loaded by default; older ones are only counted. With a
@@ -168,9 +168,9 @@ impl<'f> ContextParts<'f> {
         Grants { shares: self.wants(), history: 0 }
     }
 
-    /// Writes the reply of `task_load_context` several times, each time for another total weight (token cost). Returns
-    /// the longest of these replies that stays within `max_tokens`. When none of them does, returns the shortest
-    /// possible reply.
+    /// Writes the reply of `task_load_context` several times, each time with a different limit for its total weight
+    /// (token cost). Returns the longest of these replies that costs at most `max_tokens`. When all of them cost more,
+    /// returns the shortest possible reply.
     fn fitted(&self, limit: u64, max_tokens: usize) -> Value {
         let worst = self.compose(&self.shared(0)).1.weight(0);
         let (mut fits, mut breaks) = (0_u64, u64::MAX);

@@ -29,8 +29,8 @@ pub struct Converted<T> {
     pub lost: Vec<LeftPart>,
 }
 
-/// Converts a handoff (an agent's report at the end of its turn) to an output envelope. The status COMPLETE becomes
-/// `proceed`, IN_PROGRESS becomes `retry`, and every other status becomes `escalate`.
+/// Converts a handoff (an agent's report at the end of its turn) to an output envelope. The status `COMPLETE` becomes
+/// `proceed`, `IN_PROGRESS` becomes `retry`, and every other status becomes `escalate`.
 pub fn output_from_handoff(contract: &HandoffContract) -> Converted<EnvelopeOutput> {
     let (success, recommendation) = match contract.status() {
         HandoffStatus::Complete { .. } => (true, Recommendation::Proceed),
@@ -88,7 +88,7 @@ pub fn output_from_handoff(contract: &HandoffContract) -> Converted<EnvelopeOutp
 }
 
 /// Converts an output envelope to the JSON of a handoff contract. Fails for the recommendation `proceed`: it would
-/// become the status COMPLETE, which needs a verification that passed, and an output envelope has no verification.
+/// become the status `COMPLETE`, which needs a verification that passed, and an output envelope has no verification.
 pub fn handoff_from_output(output: &EnvelopeOutput, agent_id: &str) -> Result<Converted<Value>, LeftPart> {
     let status = match output.recommendation {
         Recommendation::Proceed => {
@@ -139,7 +139,7 @@ pub struct WireHeader {
     pub task_id: Id,
 }
 
-/// Converts a handoff (an agent's report at the end of its turn) with the status BLOCKED to an Agent Wire message.
+/// Converts a handoff (an agent's report at the end of its turn) with the status `BLOCKED` to an Agent Wire message.
 /// Returns `None` for every other status.
 pub fn blocked_from_handoff(
     contract: &HandoffContract,

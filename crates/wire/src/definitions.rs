@@ -1,5 +1,5 @@
-//! The JSON Schemas of all messages, made from the Rust types. The repository also has these schemas as files in
-//! `definitions/`.
+//! The JSON Schemas of all messages of the agent protocols, made from the Rust types. The repository also has these
+//! schemas as files in `definitions/`.
 
 use crate::json::Value;
 use crate::message::Type;
@@ -8,7 +8,7 @@ use crate::schema::document;
 use crate::shape::Shape;
 use crate::{card, envelope, feedback};
 
-/// Returns the JSON Schema of every message, with its file path under `definitions/`.
+/// Returns the JSON Schema of every message of the agent protocols, with its file path under `definitions/`.
 pub fn all() -> Vec<(String, Value)> {
     let warned = Unknown::Warned;
     let mut all = vec![

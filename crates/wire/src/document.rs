@@ -1,4 +1,4 @@
-//! Turns bytes into a parsed document that can be judged.
+//! Parses the bytes of a document, and checks its size and its version, before the rules for its fields are checked.
 
 use crate::json::{JsonNode, Span, SyntaxError, parse_object};
 use crate::report::{At, Report};
@@ -7,7 +7,7 @@ use crate::shape::Shape;
 /// The size limit in bytes of most kinds of documents. A larger document is refused.
 pub const BYTES_MAX: usize = 1 << 20;
 
-/// The result of judging a document: all problems of the document, and its value when it has no problems.
+/// The result of checking a document: all problems of the document, and its value when it has no problems.
 #[derive(Debug, Clone)]
 pub struct JudgedDocument<'t, T> {
     pub value: Option<T>,
@@ -20,8 +20,8 @@ impl<'t, T> JudgedDocument<'t, T> {
     }
 }
 
-/// Parses the received bytes as a JSON object. When the bytes cannot be parsed, returns a report whose only problem
-/// says why.
+/// Parses the received bytes as a JSON object. When the bytes are too many or are not a JSON object, returns a report
+/// whose only problem says why.
 pub(crate) fn open(bytes: &[u8], bytes_max: usize) -> Result<(&str, JsonNode<'_>), Box<Report<'_>>> {
     if bytes.len() > bytes_max {
         let hint = format!("the document has {} bytes; at most {bytes_max} are allowed", bytes.len());
@@ -40,7 +40,7 @@ pub(crate) fn read<'t, T: Shape>(node: &JsonNode<'_>, mut report: Report<'t>) ->
 }
 
 /// Returns a report with `UNSUPPORTED_VERSION` when the version in the document is a string other than `version`. The
-/// rules of other versions are not known, so a document with such a version is not judged further.
+/// rules of other versions are not known, so the fields of such a document are not checked.
 pub(crate) fn other_version<'t>(text: &'t str, node: &JsonNode<'_>, field: &str, version: &str) -> Option<Report<'t>> {
     let found = node.get(field)?;
     if found.text()? == version {

@@ -152,8 +152,8 @@ pub fn judge_request(bytes: &[u8]) -> JudgedDocument<'_, FeedbackRequest> {
     }
 }
 
-/// Judges a review response. When `asked` is given, also checks that the response fits the review request from which
-/// `asked` was read.
+/// Checks the bytes of a review response. Returns the response, or all of its problems. When `asked` is given, also
+/// checks that the response fits the review request from which `asked` was read.
 pub fn judge_response<'t>(bytes: &'t [u8], asked: Option<&AskedParts>) -> JudgedDocument<'t, Response> {
     match document::open(bytes, BYTES_MAX) {
         Err(report) => JudgedDocument { value: None, report: *report },

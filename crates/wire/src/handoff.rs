@@ -1,8 +1,8 @@
 //! The contract that an agent hands over at the end of its turn. This module finds the contract in the agent's text,
-//! judges it and reads it.
+//! checks it and reads it.
 //!
-//! A text that cannot be judged is never accepted. Only a valid verdict has a [`HandoffContract`], and other code acts
-//! only on a [`HandoffContract`]. Therefore an invalid contract has no effect.
+//! A text without a readable contract is never accepted. Only the verdict on a valid contract has a
+//! [`HandoffContract`], and other code acts only on a [`HandoffContract`]. Therefore an invalid contract has no effect.
 //!
 //! ````
 //! use wire::handoff::{HandoffContext, PlanStatus, judge};
@@ -79,14 +79,14 @@ pub const BODY_BYTES_MAX: usize = 1_048_576;
 /// Facts about an agent's turn that do not come from the agent's text.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct HandoffContext<'c> {
-    /// The INPUT envelope (the JSON that the agent got at the start of its turn). A section of it that has the wrong
-    /// type counts as absent.
+    /// The INPUT envelope (the JSON that the agent got at the start of its turn). A section of the envelope that has
+    /// the wrong type counts as absent.
     pub input: Option<&'c Value>,
     /// The id under which the agent was started. If this id is not well-formed, it counts as unknown.
     pub dispatch_agent_id: Option<&'c str>,
 }
 
-/// Judges the text that an agent wrote at the end of its turn. Finds the handoff contract in it and checks the
+/// Finds the handoff contract in the text that an agent wrote at the end of its turn, and checks every rule of the
 /// contract.
 pub fn judge(text: &str, context: &HandoffContext<'_>) -> HandoffVerdict {
     let dispatched = context.dispatch_agent_id.and_then(AgentId::parse);
@@ -124,8 +124,8 @@ fn judge_contract(
     let top = Top::of(node);
     let agent_status = AgentStatusSection::read(top.agent_status, dispatched.as_ref(), &mut findings);
     let plan_status = agent_status.plan.as_ref().map(Spelt::word);
-    // The id under which the agent was started has priority over the id in the handoff contract. Otherwise a wrong id
-    // in the contract could resume another agent.
+    // When the contract is invalid, the agent with this id is resumed to repair it. The id under which the agent was
+    // started has priority over the id in the contract, because a wrong id in the contract would resume another agent.
     let agent = dispatched.or_else(|| agent_status.agent.clone());
     let sections = top.read(agent_status, input, &mut findings);
     let contract = if findings.is_clean() { HandoffContract::of(sections) } else { None };
@@ -227,8 +227,8 @@ impl<'n, 't> Top<'n, 't> {
 mod tests;
 
 /// Returns the id that an agent writes into its handoff contract: the letter `a` and 16 hexadecimal digits from a hash
-/// of the engine's id. The engine's id itself, such as `ag_0123456789xy`, does not have the form that the protocol
-/// requires.
+/// of the agent's id in the engine. The id in the engine, such as `ag_0123456789xy`, does not have the form that the
+/// protocol requires.
 pub fn alias(agent: engine::id::AgentId) -> String {
     use sha2::{Digest, Sha256};
     let hash = Sha256::digest(agent.to_string().as_bytes());

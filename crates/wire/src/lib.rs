@@ -8,10 +8,9 @@
 //! | 4 Agent Wire 1.0 and Agent Card | [`message`], [`card`], [`prompt`] | [`message::judge`], [`card::judge`], [`prompt::assemble`] |
 //! | 5 lifecycle calls | [`lifecycle`] | [`lifecycle::judge`] |
 //!
-//! Judging a document returns all of its problems at once, in the order of the rules. Each problem has a code, a place
+//! Checking a document returns all of its problems at once, in the order of the rules. Each problem has a code, a place
 //! and a sentence for the author who must repair the document. A document without problems is returned as a typed
-//! value. [`check`](check::check) judges any kind of document when it gets the name of the kind, as the command line
-//! does.
+//! value. [`check`](check::check) gets the kind of the document as an argument. The command line calls this function.
 //!
 //! The parts of this crate:
 //! - [`json`] reads RFC 8259 strictly and keeps the place of every value. It guesses nothing and rounds no number.
@@ -22,7 +21,7 @@
 //!   documents of one protocol into documents of another. Both report the parts that they could not translate.
 //! - [`context`] cuts the facts that a worker must know to a number of tokens, which [`tokens`] estimates.
 //!
-//! This crate does no I/O, reads no clock and does not panic on any input. It judges one mebibyte of any input in
+//! This crate does no I/O, reads no clock and does not panic on any input. It checks one mebibyte of any input in
 //! milliseconds.
 
 pub mod card;

@@ -60,7 +60,7 @@ pub const PLAN_BYTES_MAX: usize = 32 << 20;
 
 macro_rules! calls {
     ($($name:ident = $tool:literal $effect:ident $repeat:ident $set:ident $bytes:ident -> $reply:ty, $about:literal;)*) => {
-        /// One call of a tool, with arguments that were judged as legal.
+        /// One call of a tool, with arguments that were checked and are legal.
         #[derive(Debug, Clone, PartialEq)]
         pub enum Call { $($name(Box<$name>),)* }
 
@@ -70,7 +70,7 @@ macro_rules! calls {
         pub enum ToolId { $($name,)* }
 
         $(impl $name {
-            /// The description of the tool that takes these arguments, as clients get it.
+            /// The description of the tool whose arguments have this type, as clients get it.
             pub const TOOL: Tool = Tool {
                 id: ToolId::$name,
                 name: $tool,
@@ -255,7 +255,8 @@ calls! {
         "Post an Agent Wire document: a brief makes a task, inbox sends, claim claims, blocked blocks.";
 }
 
-/// Judges the arguments of a call of a tool. Returns `None` when no tool has this name.
+/// Parses the JSON arguments of a call and checks them against the rules of the tool with this name. Returns `None`
+/// when no tool has this name.
 pub fn judge<'t>(tool: &str, arguments: &'t [u8]) -> Option<JudgedDocument<'t, Call>> {
     Tool::find(tool).map(|tool| tool.judge(arguments))
 }

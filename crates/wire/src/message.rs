@@ -320,8 +320,8 @@ pub fn judge(bytes: &[u8]) -> JudgedDocument<'_, Wire> {
     }
 }
 
-/// Judges the brief of a task alone, without the outer fields of an Agent Wire message. Briefs are stored with their
-/// tasks in this form.
+/// Checks the bytes of a task's brief that is not inside an Agent Wire message. Briefs are stored with their tasks in
+/// this form.
 pub fn judge_brief(bytes: &[u8]) -> JudgedDocument<'_, Brief> {
     match document::open(bytes, BYTES_MAX) {
         Err(report) => JudgedDocument { value: None, report: *report },
@@ -463,7 +463,7 @@ impl Shape for AnyObject {
 }
 
 impl Env {
-    /// Returns the fields of the brief's environment that are set, as names and values, in the order of the
+    /// Returns the ids and places in a brief's `env` that are set, each as a name and a value, in the order of the
     /// specification.
     pub fn entries(&self) -> Vec<(&'static str, &str)> {
         let ids = [("client_id", &self.client_id), ("task_id", &self.task_id), ("project_id", &self.project_id)];

@@ -13,8 +13,8 @@ use crate::envelope;
 use crate::handoff::{self, HandoffContext, HandoffVerdict, fence};
 use crate::json::parse_object;
 
-/// The document with which an agent ends its turn, found in the agent's text and already judged. Other documents in the
-/// text are ignored.
+/// The document with which an agent ends its turn, found in the agent's text and already checked. Other documents in
+/// the text are ignored.
 #[derive(Debug, Clone)]
 pub enum AgentOutput<'t> {
     Handoff(Box<HandoffVerdict>),
@@ -72,7 +72,7 @@ impl AgentOutput<'_> {
 }
 
 /// Finds the document with which an agent ends its turn. If the text has a block that is marked as handoff contract,
-/// that block is the document. Otherwise the JSON object in the text is judged as an output envelope.
+/// that block is the document. Otherwise the JSON object in the text is checked as an output envelope.
 pub fn find<'t>(text: &'t str, context: &HandoffContext<'_>) -> AgentOutput<'t> {
     let scan = fence::scan(text);
     if scan.opened > 0 {

@@ -1,4 +1,4 @@
-//! The report on a judged document: every problem of the document, in order, each with its place.
+//! The report on a checked document: every problem of the document, in order, each with its place.
 //!
 //! A hostile document may have half a million problems. Therefore a problem takes little memory, and its text is made
 //! only when a caller asks for the text.
@@ -77,7 +77,7 @@ enum KeptStep {
 }
 
 /// The position in a document of the value that is being read. A position is cheap, because it is on the stack. The
-/// report stores a position as a [`ReportPlace`] only when there is a problem at it.
+/// report stores a position as a [`ReportPlace`] only when the value at this position has a problem.
 #[derive(Debug)]
 pub struct At<'p> {
     parent: Option<&'p At<'p>>,
@@ -161,7 +161,7 @@ pub struct Report<'t> {
     /// which the keys occur in the document.
     strays: Vec<DocumentProblem>,
     /// For each text of the document that should be an id but is not well-formed: the made-up id that is used instead,
-    /// and the text.
+    /// and the text. An error message to the caller shows the text and not the made-up id.
     stand_ins: Vec<(String, String)>,
 }
 
@@ -214,7 +214,7 @@ impl<'t> Report<'t> {
         self.registry
     }
 
-    /// Returns a report with one problem, for a document that cannot be judged any further.
+    /// Returns a report with one problem that prevents all further checks of the document.
     pub(crate) fn only(text: &'t str, kind: &'static str, place: Option<&At<'_>>, span: Span, hint: Hint) -> Self {
         let mut report = Self::new(text, Unknown::Warned);
         match place {
@@ -246,7 +246,8 @@ impl<'t> Report<'t> {
         place
     }
 
-    /// Returns the subject of a problem. To save memory, problems about items of one list or object share its place.
+    /// Returns the subject of a problem. To save memory, all problems about the items of one list share the stored
+    /// place of the list, and all problems about the fields of one object share the place of the object.
     fn subject(&mut self, at: &At<'_>) -> ReportSubject {
         if self.errors.len() >= PROBLEMS_MAX {
             return ReportSubject::None;

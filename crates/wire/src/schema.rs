@@ -13,7 +13,7 @@ pub enum FieldPresence {
     maybe,
 }
 
-/// One field of an object, from which its part of a JSON Schema is made.
+/// One field of an object: its name, the rule for its presence, and the JSON Schema of its value.
 #[derive(Debug)]
 pub struct Property {
     pub name: &'static str,

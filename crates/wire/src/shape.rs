@@ -47,8 +47,8 @@ pub trait Shape: Sized {
 /// - `optional`: the field may be absent, but not null. In the arguments of tools, null counts as absent.
 /// - `maybe`: the field may be absent or null.
 ///
-/// The part `judge` has the rules that involve several fields. It runs after all fields were read, and each field is an
-/// `Option` there.
+/// The part `judge` has the rules that involve several fields. It runs after all fields were read. Each field is an
+/// `Option` there, which is `None` when the field could not be read.
 macro_rules! message {
     (
         $(#[$attribute:meta])*

@@ -163,7 +163,7 @@ impl StreamReader {
                 break;
             }
             match end {
-                // A line that is complete within `bytes` is judged without a copy. Only a line that spans several calls
+                // A line that is complete within `bytes` is read without a copy. Only a line that spans several calls
                 // is copied.
                 Some(end) if self.line.is_empty() => {
                     self.give(piece, &mut each);
@@ -191,8 +191,9 @@ impl StreamReader {
         }
     }
 
-    /// Judges one line of the stream. When `wanted` is true and the line is a JSON object, returns its frame, which is
-    /// the parsed line.
+    /// Reads one line of the stream. Records the line as bad when it is neither blank nor a JSON object, and keeps its
+    /// text when it is a review response. When `wanted` is true and the line is a JSON object, returns its frame, which
+    /// is the parsed line.
     fn take(&mut self, line: &[u8], wanted: bool) -> Option<Frame> {
         self.number += 1;
         let Ok(text) = std::str::from_utf8(line) else {
@@ -223,7 +224,7 @@ impl StreamReader {
         wanted.then(|| Frame::read(&node))
     }
 
-    /// Ends the stream and returns the result. A last line without a line end is judged, too.
+    /// Ends the stream and returns the result. A last line without a line end is read, too.
     pub fn end(mut self) -> Transcript {
         let line = std::mem::take(&mut self.line);
         if !line.is_empty() {

@@ -6,7 +6,7 @@
 //! letter. Each piece costs at least one token. How much more a word costs depends on its case and on how common its
 //! sequences of letters are. The price of a character that is not Latin depends on its Unicode block.
 //!
-//! The prices were fitted so that the estimate is above the real count for prose, source code, JSON and the larger
+//! The prices were fitted so that the estimate is above the real count for prose, source code, JSON and widely used
 //! languages. The program `examples/fit_token_prices` writes the fitted prices into the file `tokens/prices.txt`. The
 //! prices of white space and of scripts other than Latin, and the margins that are added at the end, are set by hand.
 //!
@@ -146,7 +146,8 @@ impl<S: PieceSink> TokenWalk<'_, S> {
         self.bytes.get(at).map(|byte| CLASSES[usize::from(*byte)])
     }
 
-    /// Tells the sink that a piece of the text with this weight (token cost) ends at the current position.
+    /// Tells the sink (the receiver of the pieces) that a piece of the text with this weight (token cost) ends at the
+    /// current position.
     fn pay(&mut self, weight: u64) {
         self.sink.fixed(weight, self.at);
     }
@@ -189,8 +190,8 @@ impl<S: PieceSink> TokenWalk<'_, S> {
             (Some(CharacterClass::Upper | CharacterClass::Lower), b' ') => self.word(Before::Space),
             (Some(CharacterClass::Upper | CharacterClass::Lower), _) => self.word(Before::Mark),
             (Some(CharacterClass::Mark), b' ') => self.marks(),
-            // A blank before most characters costs nothing, because the tokenizer joins the two. It does not join a
-            // blank with an ideograph or with kana.
+            // A blank before most characters costs nothing, because the tokenizer joins the blank with the character.
+            // It does not join a blank with an ideograph or with kana.
             (Some(CharacterClass::High), _) if !matches!(self.bytes[self.at], 0xe3..=0xe9) => {}
             (
                 None

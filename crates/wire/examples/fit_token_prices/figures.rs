@@ -28,7 +28,8 @@ impl<'t> EstimateJudge<'t> {
         Self { tokenizer, tables, pieces: HashMap::new() }
     }
 
-    /// Returns a line that compares the estimates for these texts with the real numbers of tokens.
+    /// Returns one row of the table with the columns of [`HEADER`]. The row compares the estimates for these texts with
+    /// the real numbers of tokens.
     pub(crate) fn row(&mut self, name: &str, part: &str, texts: &[String]) -> String {
         let (mut real, mut pieces) = (0, 0);
         let mut sums = [TableFigures { lowest: f64::INFINITY, ..TableFigures::default() }; 2];
@@ -63,7 +64,7 @@ impl<'t> EstimateJudge<'t> {
     }
 }
 
-/// The results of one price table for several texts.
+/// The figures about the estimates that one price table gives for several texts.
 #[derive(Clone, Copy, Default)]
 struct TableFigures {
     estimate: usize,

@@ -13,15 +13,16 @@ use crate::samples::PieceSample;
 /// The factor by which a difference counts more when the estimated weight is too low. The estimate is meant as an upper
 /// bound, so a weight that is too low is worse than a weight that is too high.
 const UNDER_FACTOR: f64 = 8.0;
-/// The importance of a small price, compared with the importance 1 of a folder of texts. It keeps a price near 0 when
-/// only few pieces use the price.
+/// The factor with which the square of each price is added to the sum that the fit minimizes. It keeps a price near 0
+/// when only few pieces use the price.
 const RIDGE: f64 = 1e-4;
 /// The numbers of passes in which all prices are improved, first as fractions, then as whole numbers. Further passes
 /// change the sum of squares by less than a thousandth.
 const FRACTION_PASSES: usize = 40;
 const WHOLE_PASSES: usize = 4;
 
-/// Returns the prices that fit the samples best.
+/// Returns the prices with which the weights (estimated token costs) of the samples are nearest to their real numbers
+/// of tokens.
 pub(crate) fn fit(samples: &[PieceSample]) -> PriceTable {
     let mut fit = PriceFit::new(samples);
     for _ in 0..FRACTION_PASSES {
@@ -92,12 +93,12 @@ impl<'s> PriceFit<'s> {
     }
 }
 
-/// Returns the difference between the weight of a piece and its real number of tokens, and the factor of the squared
-/// difference.
+/// Returns the difference between the weight of a piece and its real number of tokens, and the factor with which the
+/// squared difference counts in the fit.
 fn difference(sample: &PieceSample, weight: f64) -> (f64, f64) {
     let (real, least) = ((sample.tokens as u64 * UNIT) as f64, sample.least as f64);
-    // The estimate never uses a weight below `least` for a piece. Therefore a lower weight is no error when `least` is
-    // not below the real number of tokens.
+    // The estimate uses `least` instead of a lower weight. When `least` is enough for the real number of tokens, only a
+    // weight above `least` is an error.
     if real <= least {
         return if weight > least { (weight - least, sample.importance) } else { (0.0, 0.0) };
     }

@@ -1,5 +1,5 @@
 //! Makes texts that real folders rarely contain: words with typing errors, and random characters. Without these texts,
-//! sequences of letters that occur in no folder would cost nothing.
+//! the fit would leave the price of a sequence of letters that occurs in no folder at 0.
 
 use chance::SeededRandom;
 

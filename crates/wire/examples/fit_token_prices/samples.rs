@@ -1,4 +1,4 @@
-//! The different pieces of the texts, such as words, each with its real number of tokens.
+//! Collects the different pieces of the texts, such as words, each with its real number of tokens.
 
 use std::collections::{BTreeMap, HashMap};
 

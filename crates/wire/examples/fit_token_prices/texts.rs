@@ -1,14 +1,16 @@
-//! Reads folders of texts, and holds out a part of the texts: the prices are not fitted to the texts that are held out.
+//! Reads folders of texts. The prices are fitted to four fifths of the texts, and the other fifth tests the fitted
+//! prices.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// The largest size in bytes of a part of a file. A larger file is cut into several parts, so that some parts can be
-/// held out even when a folder has few files.
+/// The largest size in bytes of a part of a file. A larger file is cut into several parts. So even a folder with few
+/// files has parts to which the prices are fitted and parts that only test the prices.
 const PART_BYTES_MAX: usize = 64 << 10;
-/// The largest size in bytes of a text whose estimate is compared with the real number of tokens.
+/// The largest size in bytes of one text. For each text, the estimate is compared with the real number of tokens.
 const TEXT_BYTES_MAX: usize = 2 << 10;
-/// One of every `HELD_OUT_SHARE` parts of the files is held out: the prices are not fitted to this part.
+/// One of every `HELD_OUT_SHARE` parts of the files is not used to fit the prices. This part only tests the fitted
+/// prices.
 const HELD_OUT_SHARE: usize = 5;
 
 /// The texts of one folder.
@@ -20,13 +22,13 @@ pub(crate) struct TextFolder {
     pub(crate) importance: f64,
     /// The texts to which the prices are fitted.
     pub(crate) fitted: Vec<String>,
-    /// The texts to which the prices are not fitted. They only serve to judge the fitted prices.
+    /// The texts to which the prices are not fitted. They only test the fitted prices.
     pub(crate) held_out: Vec<String>,
 }
 
 impl TextFolder {
-    /// Divides the parts of a folder's files: every fifth part is held out to judge the prices, and the prices are
-    /// fitted to all other parts. Cuts all parts into texts of bounded length.
+    /// Divides the parts of a folder's files: the prices are fitted to four of every five parts, and the fifth part
+    /// tests the fitted prices. Cuts all parts into texts of bounded length.
     pub(crate) fn divide<'t>(name: &str, importance: f64, parts: impl Iterator<Item = &'t str>) -> Self {
         let mut folder = Self { name: name.to_owned(), importance, fitted: Vec::new(), held_out: Vec::new() };
         for (at, part) in parts.enumerate() {

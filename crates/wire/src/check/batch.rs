@@ -1,4 +1,4 @@
-//! Judges the documents in files of test cases. Each line of a file is one test case, a JSON object. It has a document
+//! Checks the documents in files of test cases. Each line of a file is one test case, a JSON object. It has a document
 //! in the field `text`, `text_b64` or `parts`. Its other fields are facts from outside the document, such as the
 //! request that a review response answers.
 
@@ -6,8 +6,8 @@ use super::{CheckContext, CheckFinding, DocumentKind, beside, check, prompted};
 use crate::json::{Value, object, parse};
 use crate::report::Registry;
 
-/// Judges the test case on one line of a file. Returns the verdict with the line's `id`, and `true`. For a line that is
-/// not a test case, returns an `error` instead of the verdict, and `false`.
+/// Checks the document of the test case on one line of a file. Returns the verdict with the line's `id`, and `true`.
+/// For a line that is not a test case, returns an `error` instead of the verdict, and `false`.
 pub fn line(kind: DocumentKind, line: &str) -> (Value, bool) {
     let case = match parse(line) {
         Ok(node) => node.to_value(),

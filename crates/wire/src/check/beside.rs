@@ -1,12 +1,13 @@
-//! Judges the small documents around a handoff contract: an update to merge into a stored contract, the URL of a git
+//! Checks the small documents around a handoff contract: an update to merge into a stored contract, the URL of a git
 //! remote, a reference to a resource in another repository, and a sequence of status events.
 
 use super::{CheckFinding, CheckNote, DocumentKind, Severity, refused};
 use crate::handoff::{Machine, NoIdentity, Reference, identity, merge_all};
 use crate::json::Value;
 
-/// Judges a document of one of four kinds: an update to merge (`{stored, payload}`), the URL of a git remote, a
-/// reference to another repository, or a list of status events.
+/// Checks a document of one of four kinds: an update to merge (`{stored, payload}`), the URL of a git remote, a
+/// reference to another repository, or a list of status events. Returns its problems and the result, such as the merged
+/// contract.
 pub(super) fn judge(kind: DocumentKind, value: &Value) -> CheckFinding {
     match kind {
         DocumentKind::Merge => match payloads(value) {

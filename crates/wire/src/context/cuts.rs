@@ -1,4 +1,5 @@
-//! The list of the pieces that the reply of `task_load_context` leaves out, each with the tool call that fetches it.
+//! The list of the pieces that the reply of `task_load_context` shortens or leaves out, each with the tool call that
+//! fetches it.
 
 use engine::id::{TaskId, WorkflowId};
 
@@ -27,8 +28,8 @@ pub(super) struct ContextCut {
     pub(super) fetch: Fetch,
 }
 
-/// All pieces that were cut from a reply of `task_load_context`, with the ids of the workflow and the task that the
-/// calls to fetch the pieces need.
+/// All pieces that were cut from a reply of `task_load_context`. The ids of the workflow and of the task are arguments
+/// of the tool calls that fetch these pieces.
 #[derive(Debug, Clone)]
 pub(super) struct Cuts {
     pub(super) workflow: WorkflowId,
@@ -54,8 +55,8 @@ impl Cuts {
         Some(if weight(&each.to_string()) <= budget { each } else { self.entries(&self.merged()) })
     }
 
-    /// Returns the weight (token cost) that the member `cut`, the list of cut pieces, adds to the reply of
-    /// `task_load_context`.
+    /// Returns the weight (token cost) of the member `cut` in the reply of `task_load_context`. This member lists the
+    /// pieces that were cut from the reply. The weight is 0 when nothing was cut.
     pub(super) fn weight(&self, budget: u64) -> u64 {
         self.render(budget).map_or(0, |list| weight(&format!("\"cut\":{list},")))
     }

@@ -1,4 +1,4 @@
-//! Judges media types by the grammar of RFC 6838 and RFC 2045.
+//! Checks media types by the grammar of RFC 6838 and RFC 2045.
 
 use crate::report::Hint;
 use crate::schema;

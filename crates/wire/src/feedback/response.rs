@@ -177,8 +177,9 @@ enum ResponseNeed {
     Unexpected,
 }
 
-/// Returns the rule for a field that belongs to one status of a review response, as `error` does. `own` tells whether
-/// the response has this status. When the status could not be read, `own` is `None` and the field is allowed.
+/// Returns the rule for a field that belongs to only one status of a review response. For example, the field `error`
+/// belongs to the status `error`. `own` tells whether the response has this status. When the status could not be read,
+/// `own` is `None` and the field is allowed.
 fn need(own: Option<bool>) -> ResponseNeed {
     match own {
         Some(true) => ResponseNeed::Required,

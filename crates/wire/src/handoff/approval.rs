@@ -42,7 +42,7 @@ pub(super) enum ApprovalSection {
 const KNOWN: &[&str] = &["rollback", "verification", "operation", "exact_content", "scope", "risk_level"];
 
 /// Reads the section `approval_request` of a handoff contract. Returns `None` when the request breaks a rule, or when
-/// the contract has the status APPROVAL_REQUEST but no request.
+/// the contract has the status `APPROVAL_REQUEST` but no request.
 pub(super) fn read(
     node: Option<&JsonNode<'_>>,
     plan: Option<PlanStatus>,

@@ -15,8 +15,8 @@ vocabulary! {
     }
 }
 
-/// The section `consolidation_report` of a handoff contract, with its six required keys. All keys after the first may
-/// hold any value except null.
+/// The section `consolidation_report` of a handoff contract, with its six required keys. Every key except
+/// `ownership_assessment` may hold any value except null.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Consolidation {
     ownership_assessment: Ownership,
@@ -31,8 +31,8 @@ pub struct Consolidation {
 const KNOWN: &[&str] =
     &["ownership_assessment", "confirmed_findings", "suspected_findings", "conflicts", "open_gaps", "next_best_agent"];
 
-/// Reads the section `consolidation_report` of a handoff contract. Returns `None` when the report is wrong, or when it
-/// is required and absent.
+/// Reads the section `consolidation_report` of a handoff contract. Returns `None` when the section breaks a rule, or
+/// when it is required and absent.
 pub(super) fn read(
     node: Option<&JsonNode<'_>>,
     is_required: bool,

@@ -25,7 +25,7 @@ pub struct HandoffContract {
     status_extra: ExtraMembers,
     evidence: EvidenceReport,
     consolidation: Maybe<Consolidation>,
-    /// The section `approval_request`. When the status is APPROVAL_REQUEST, the request is in the field `status` and
+    /// The section `approval_request`. When the status is `APPROVAL_REQUEST`, the request is in the field `status` and
     /// not in this field.
     request: ApprovalSection,
     loop_state: Maybe<LoopState>,

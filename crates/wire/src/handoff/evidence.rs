@@ -1,5 +1,5 @@
 //! The section `evidence_report` of a handoff contract: the agent's actions and results. It includes the verification
-//! that the status COMPLETE needs.
+//! that the status `COMPLETE` needs.
 
 use super::field::{ContractSource, ExtraMembers, ObjectWriting, WrittenValue, given};
 use super::problem::{Findings, quoted, shown};
@@ -46,7 +46,7 @@ pub struct EvidenceReport {
     pub cross_layer_impacts: Vec<EvidenceNote>,
     pub open_gaps: Vec<EvidenceNote>,
     /// All keys of the evidence report except its seven lists, unchanged. They include `verification` when the status
-    /// is not COMPLETE.
+    /// is not `COMPLETE`.
     pub extra: ExtraMembers,
 }
 
@@ -102,7 +102,8 @@ keys! {
     OPEN_GAPS = "open_gaps", OPEN_GAPS_TYPE;
 }
 
-/// Reads the evidence report of a handoff contract. If the contract's status is COMPLETE, also reads the verification.
+/// Reads the evidence report of a handoff contract. If the contract's status is `COMPLETE`, also reads the
+/// verification.
 pub(super) fn read(
     node: Option<&JsonNode<'_>>,
     plan: Option<PlanStatus>,

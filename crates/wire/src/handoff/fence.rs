@@ -3,13 +3,13 @@
 /// The word that follows the opening backticks of a code block and marks the block as the agent's handoff contract.
 pub(super) const TAG: &str = "agent_contract_handoff";
 
-/// The Markdown code blocks that a search in an agent's text found.
+/// The Markdown code blocks in the text of an agent.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Scan<'t> {
     /// The number of code blocks that are marked as a handoff contract. A block that was opened but never closed
     /// counts, too.
     pub(crate) opened: usize,
-    /// The last closed code block that is marked as a handoff contract. Only this block is judged.
+    /// The last closed code block that is marked as a handoff contract. Only this block is read as the contract.
     pub(crate) block: Option<FencedBlock<'t>>,
     /// The last closed code block that is marked as `json` or not marked at all.
     pub(crate) json: Option<FencedBlock<'t>>,
@@ -27,8 +27,8 @@ pub(crate) struct FencedBlock<'t> {
 /// search slow.
 pub(crate) fn scan(text: &str) -> Scan<'_> {
     let mut found = Scan { opened: 0, block: None, json: None };
-    // The opening fence (the line of backticks or tildes) of the code block that contains the current line, and the
-    // byte offset at which the content of the block begins. `None` outside of code blocks.
+    // The code block that contains the current line: its opening fence (the line of backticks or tildes), and the byte
+    // offset at which its content begins. `None` when the current line is outside of code blocks.
     let mut open: Option<(Fence, usize)> = None;
     let mut at = 0;
     while at < text.len() {

@@ -1,5 +1,5 @@
-//! Helpers for all sections of a handoff contract: optional fields that may be wrong, and members that the
-//! specification does not list.
+//! Helpers for all sections of a handoff contract: optional fields, whose wrong values do not make the contract
+//! invalid, and members that the specification does not list.
 //!
 //! A value that no code reads is kept as its original text. So the value stays exactly as the agent wrote it, and no
 //! time is spent on parsing it.
@@ -133,7 +133,7 @@ impl<T> Listing<T> {
 }
 
 /// A word that is one of a fixed list of legal words, together with the agent's spelling of it, such as `blocked.` for
-/// BLOCKED.
+/// `BLOCKED`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spelt<T> {
     pub(super) word: T,

@@ -1,5 +1,5 @@
 //! The section `loop_state` of a handoff contract: the progress of a loop that the agent runs. A contract with an
-//! unfinished loop cannot have the status COMPLETE.
+//! unfinished loop cannot have the status `COMPLETE`.
 
 use super::field::{ContractSource, ExtraMembers, ObjectWriting, given};
 use super::problem::{Findings, Lack, RequiredPart, quoted};
@@ -22,8 +22,8 @@ pub struct LoopState {
 
 const KNOWN: &[&str] = &["iteration", "max_iterations", "metric", "threshold"];
 
-/// Reads the section `loop_state` of a handoff contract. Returns `None` when its value is wrong, or when the status is
-/// COMPLETE and the loop is not finished.
+/// Reads the section `loop_state` of a handoff contract. Returns `None` when the section breaks a rule, or when the
+/// status is `COMPLETE` and the loop is not finished.
 pub(super) fn read(
     node: Option<&JsonNode<'_>>,
     plan: Option<PlanStatus>,

@@ -9,14 +9,15 @@
 use super::status::PlanStatus;
 use crate::json::{Object, Value, object};
 
-/// The number of IN_PROGRESS reports that are accepted in a row. The next one is refused.
+/// The number of `IN_PROGRESS` reports that are accepted in a row. The next one is refused.
 const IN_PROGRESS_MAX: u8 = 2;
 
-/// The last status that one agent reported for its work, in this turn or in an earlier one.
+/// The current status of one agent's work: the status that the agent reported last, or `IN_PROGRESS` after the agent
+/// was resumed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Machine {
     state: Option<PlanStatus>,
-    /// The number of accepted IN_PROGRESS reports since the agent last reported another status.
+    /// The number of accepted `IN_PROGRESS` reports since the agent last reported another status.
     in_progress: u8,
 }
 
@@ -36,7 +37,7 @@ pub enum MachineRefusal {
         from: PlanStatus,
         to: PlanStatus,
     },
-    /// The agent reported IN_PROGRESS too often in a row. It must report another status.
+    /// The agent reported `IN_PROGRESS` too often in a row. It must report another status.
     InProgressLimit,
 }
 
@@ -56,7 +57,7 @@ impl Machine {
     }
 
     /// Records that the system resumes the agent: a person decided about an approval, a question was answered, or the
-    /// agent was started again. A resumption is not a report. It does not reset the count of IN_PROGRESS reports.
+    /// agent was started again. A resumption is not a report. It does not reset the count of `IN_PROGRESS` reports.
     pub fn resume(&mut self) -> MachineStep {
         self.state = Some(PlanStatus::InProgress);
         MachineStep { state: self.state, refusal: None }
@@ -74,8 +75,9 @@ impl Machine {
         }
     }
 
-    /// Applies a list of events, each of the form `{"report": status}` or `{"resume": why}`. Returns `{steps:
-    /// [{accepted, code?, state}]}`. The error names the first event that has another form.
+    /// Applies a list of events to a new agent. Each event has the form `{"report": status}` or `{"resume": why}`.
+    /// Returns the result of each event, as `{steps: [{accepted, code?, state}]}`. Fails when `events` is not a list or
+    /// when an event has neither of the two forms.
     pub fn run(events: &Value) -> Result<Value, String> {
         let events = events.as_list().ok_or("`events` must be an array")?;
         let mut machine = Self::default();

@@ -136,8 +136,9 @@ fn scp(remote: &str, first: &str) -> Result<RemoteIdentity, NoIdentity> {
     join(host, path)
 }
 
-/// Tells whether the path of a git remote may contain a password. When the password contains a slash or the scheme is
-/// missing, the user is read as the host and the password as the path. A remote with a password must not be stored.
+/// Tells whether the path of a git remote may contain a password. The caller refuses such a remote, because a password
+/// must not be stored. When the password contains a slash or the scheme is missing, the user is read as the host and
+/// the password as the path.
 fn may_hold_password(path: &str) -> bool {
     let first = path.trim_start_matches('/').split('/').next();
     first.is_some_and(|first| first.rfind('@').is_some_and(|at| at > 0))

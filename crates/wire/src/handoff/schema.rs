@@ -82,7 +82,7 @@ fn looping() -> Value {
     )
 }
 
-/// Returns a schema that applies only to handoff contracts with the status `word`.
+/// Returns a schema that requires `then` only of handoff contracts with the status `word`.
 fn when(word: PlanStatus, then: Value) -> Value {
     let found = fields(
         &["agent_status"],

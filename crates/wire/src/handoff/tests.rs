@@ -6,7 +6,7 @@ use super::*;
 const EVIDENCE: &str = r#""patterns_checked":[],"files_checked":[],"commands_run":["ls",{"command":"cat","result":0}],"key_outputs":["k",{"x":1}],"verbatim_outputs":[],"cross_layer_impacts":[],"open_gaps":[]"#;
 const STATUS: &str = r#""plan_status":"BLOCKED","agent_id":"ab7e4d2","pending_steps":[],"next_action":"go on""#;
 
-/// Returns an agent's text with a valid handoff contract of status BLOCKED. `rest` is inserted at the end of the
+/// Returns an agent's text with a valid handoff contract of status `BLOCKED`. `rest` is inserted at the end of the
 /// contract and may make it invalid.
 fn blocked(rest: &str) -> String {
     block(&format!(r#"{{"agent_status":{{{STATUS}}},"evidence_report":{{{EVIDENCE}}}{rest}}}"#))

@@ -6,7 +6,7 @@ use super::status::{AgentId, PlanStatus};
 use super::{BODY_BYTES_MAX, rule};
 use crate::json::{Object, Span, SyntaxError, Value, object};
 
-/// The verdict on the text that an agent wrote at the end of its turn. Warnings never make a verdict invalid.
+/// The verdict on the text that an agent wrote at the end of its turn. A text with warnings only is valid.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HandoffVerdict {
     /// The reason why no handoff contract could be read from the text. `None` when a contract was read.
@@ -22,7 +22,7 @@ pub struct HandoffVerdict {
     pub body: Option<Span>,
 }
 
-/// The reason why an agent's text has no handoff contract to judge.
+/// The reason why no handoff contract could be read from an agent's text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NoContractReason {
     NoBlock,
@@ -34,7 +34,7 @@ pub enum NoContractReason {
     InvalidJson(SyntaxError),
 }
 
-/// The next step after a handoff contract was judged: accept it, ask the same agent for a valid one, or escalate.
+/// The next step after a handoff contract was checked: accept it, ask the same agent for a valid one, or escalate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Repair {
     /// The handoff contract is valid and needs no repair.

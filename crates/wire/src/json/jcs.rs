@@ -78,9 +78,9 @@ fn double(value: f64) -> String {
         return "0".to_owned();
     }
     let sign = if value < 0.0 { "-" } else { "" };
-    // ECMAScript writes the fewest digits that parse back to the same double. Several decimal numbers with this many
-    // digits may parse back to the double. ECMAScript then writes the number that is nearest to the double, or the even
-    // number if two numbers are equally near. Rounding the double to this many digits makes the same choice.
+    // ECMAScript writes the fewest digits that parse back to the same double. If several decimal numbers with so few
+    // digits parse back to it, ECMAScript writes the one nearest to the double. Rounding the double to this number of
+    // digits also gives the nearest one.
     let shortest = format!("{:e}", value.abs());
     let places = shortest.split_once('e').map_or(0, |(mantissa, _)| mantissa.len().saturating_sub(2));
     let nearest = format!("{:.places$e}", value.abs());

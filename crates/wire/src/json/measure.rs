@@ -1,4 +1,5 @@
-//! Counts the values of a JSON text before the text is parsed, because every parsed value takes memory.
+//! Counts the values of a JSON text before the text is parsed, so that a text whose parsed values would take too much
+//! memory can be refused.
 
 /// The number of values in a JSON text, and the length of its longest list. When the text is not JSON, both numbers are
 /// meaningless.

@@ -174,7 +174,8 @@ impl WorkspaceUpdate {
 }
 
 impl TemplateFile {
-    /// Judges the content of a file with a workflow template. The problems in the report point to places in `text`.
+    /// Parses and checks the content of a file with a workflow template. The problems in the report point to places in
+    /// `text`.
     pub fn judge(text: &str) -> JudgedDocument<'_, Self> {
         super::arguments_of(text.as_bytes(), crate::document::BYTES_MAX)
     }

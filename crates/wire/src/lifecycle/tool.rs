@@ -49,7 +49,8 @@ pub struct Tool {
 }
 
 impl Tool {
-    /// Judges the arguments of a call of this tool.
+    /// Parses the JSON arguments of a call of this tool and checks them. Returns the call, or all problems of the
+    /// arguments.
     pub fn judge<'t>(&self, arguments: &'t [u8]) -> JudgedDocument<'t, Call> {
         (self.judge)(arguments)
     }

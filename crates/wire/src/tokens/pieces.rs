@@ -2,7 +2,7 @@
 //! A price is passed as its index in the price table.
 //!
 //! The estimate adds the prices up. The program `examples/fit_token_prices` collects the indexes of the prices instead.
-//! Therefore it fits the prices of exactly the pieces that the estimate sees.
+//! Therefore the program fits prices for exactly the pieces that the estimate counts.
 
 use super::UNIT;
 use super::prices::PRICES;
@@ -12,15 +12,16 @@ pub trait PieceSink {
     /// The type that collects the prices of one piece while the piece is read.
     type Prices: PiecePrices;
 
-    /// Takes a piece whose weight (token cost) is calculated from fitted prices. The piece weighs one token and its
-    /// prices, but not less than `least`. `end` is the position in the text after the piece.
+    /// Takes a piece whose weight (token cost) is calculated from fitted prices. The weight is one token plus the sum
+    /// of the prices, but not less than `least`. `end` is the position in the text after the piece.
     fn priced(&mut self, prices: Self::Prices, least: i64, end: usize);
 
     /// Takes a piece with a fixed weight (token cost). `end` is the position in the text after the piece.
     fn fixed(&mut self, weight: u64, end: usize);
 }
 
-/// The prices of one piece of a text (parts of its token cost). The default value has no prices.
+/// Collects the prices of one piece of a text, such as a word. The token cost of the piece is calculated from these
+/// prices. The default value has no prices.
 pub trait PiecePrices: Default {
     /// Adds the price with the index `place` in the price table, multiplied by `times`.
     fn add(&mut self, place: usize, times: i64);
@@ -52,8 +53,8 @@ impl PieceSink for WeightSum {
     }
 }
 
-/// Returns the weight (token cost) of a piece that has fitted prices: one token and the sum `prices`, but not less than
-/// `least`.
+/// Returns the weight (token cost) of a piece that has fitted prices: one token plus `prices`, the sum of the prices,
+/// but not less than `least`.
 pub fn priced_weight(prices: i64, least: i64) -> u64 {
     u64::try_from((ONE + prices).max(least)).unwrap_or(UNIT)
 }

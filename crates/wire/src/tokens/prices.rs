@@ -13,16 +13,16 @@ const LETTERS: usize = 28;
 /// The symbol that stands for every Latin letter beyond ASCII.
 pub(super) const OTHER: usize = LETTERS - 1;
 
-/// The numbers of prices for a letter after one, two and three other letters. A common sequence of letters is usually
-/// inside one token. A rare sequence is split into several tokens. Each pair of letters has its own price. Several
-/// sequences of three or four letters share one price, which a hash of the sequence selects.
+/// The sizes of the three groups of prices for sequences of two, three and four letters. A common sequence of letters
+/// is usually inside one token. A rare sequence is split into several tokens. Each sequence of two letters has its own
+/// price. Several sequences of three or four letters share one price, which a hash of the sequence selects.
 const PAIRS: usize = LETTERS * LETTERS;
 const TRIPLES: usize = 1 << 10;
 const FOURS: usize = 1 << 13;
 
-/// The numbers of different values on which the other prices depend: characters before a word, shapes of a word,
-/// lengths of a word, and groups of punctuation characters. All words with 15 or more letters count as words of the
-/// last length.
+/// The prices that are not for a sequence of letters depend on the character before a word, on the shape or the length
+/// of a word, or on groups of punctuation characters. These constants count the different characters, shapes, lengths
+/// and groups. All words with 15 or more letters count as words of the last length.
 const BEFORES: usize = 4;
 const SHAPES: usize = 5;
 const LENGTHS: usize = 16;

@@ -152,8 +152,9 @@ pub fn handoff(contract: &HandoffContract, turn: TurnFence) -> Acts {
     Acts { commands: TurnAct::of_handoff(contract).commands(turn), left: left.into_iter().flatten().collect() }
 }
 
-/// Returns the kind of obstacle that blocks a task, and the reason. The kind depends on the agent's answer to the
-/// question whether it owns the part of the system with the obstacle. The kind decides who is notified.
+/// Returns the kind of obstacle that blocks a task, and the reason. The kind is `Dependency` when the agent says that
+/// the obstacle is in a part of the system that it does not own, otherwise `Ambiguity`. The kind decides who is
+/// notified.
 pub(crate) fn obstacle(contract: &HandoffContract) -> (BlockKind, String) {
     let kind = match contract.consolidation().map(crate::handoff::Consolidation::ownership_assessment) {
         Some(Ownership::CrossSurfaceDependency | Ownership::NotMySurface) => BlockKind::Dependency,

@@ -130,7 +130,7 @@ fn documents_become_commands() {
     }
 }
 
-/// Tests that the engine's state becomes documents that are valid by our rules.
+/// Tests that documents made from the engine's state pass the checks of their protocols.
 #[test]
 fn state_becomes_documents() {
     use engine::inbox::{MailboxOwner, MessageDraft, MessageKind, MessageState};

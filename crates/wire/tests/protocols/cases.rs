@@ -1,5 +1,5 @@
-//! Reads the test cases of the protocols: from `shared/vectors` next to the repository if that folder exists, otherwise
-//! from the copy in the repository.
+//! Reads the test cases of the protocols from a folder next to the repository if that folder exists, otherwise from the
+//! copy in the repository.
 
 use std::path::PathBuf;
 
@@ -78,8 +78,8 @@ fn base64(text: &str) -> Vec<u8> {
 }
 
 impl Case {
-    /// Returns the facts from outside the document that judging the document needs, such as the request that a review
-    /// response answers.
+    /// Returns the facts from outside the document that its rules need, such as the request that a review response
+    /// answers.
     pub(crate) fn context(&self) -> wire::check::CheckContext {
         let issued = self.find("issued_ids").and_then(Value::as_list);
         wire::check::CheckContext {

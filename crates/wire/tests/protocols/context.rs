@@ -68,7 +68,8 @@ fn below(chance: &mut SeededRandom, bound: usize) -> u32 {
     u32::try_from(chance.below(bound)).unwrap()
 }
 
-/// Builds a reply of `task_load_context` and checks the properties that every reply must have. Returns the reply.
+/// Builds a reply of `task_load_context` and checks the properties that every reply must have, such as the token limit.
+/// Returns the reply.
 fn hold(facts: &ContextFacts, include: Option<&Include>, max_tokens: u32) -> Value {
     let reply = fit(facts, include, max_tokens);
     let text = reply.to_string();

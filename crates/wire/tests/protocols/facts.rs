@@ -196,7 +196,7 @@ fn note(chance: &mut SeededRandom) -> Note {
     Note { kind: *chance.one_of(Kind::ALL), summary: text(chance, bytes), detail, files: texts(chance, 1_000, 40) }
 }
 
-/// Returns random facts about a task. Everything that may be stored about a task can occur.
+/// Returns random facts about a task. Any data that the store can hold about a task may be among them.
 pub(crate) fn any(chance: &mut SeededRandom) -> ContextFacts {
     let mut facts = plain(u128::from(chance.word()));
     let long = |chance: &mut SeededRandom| {

@@ -1,5 +1,5 @@
-//! Compares the verdicts on handoff contracts with the test vectors (files of cases with expected results). Every case
-//! of every file is compared, and every expected field.
+//! Compares the verdicts on handoff contracts with the test vectors (files of cases with expected results). Compares
+//! every expected field of every case.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -45,8 +45,8 @@ fn without_live_state(value: &Value) -> Value {
     Value::List(value.as_list().unwrap().iter().filter(is_other).cloned().collect())
 }
 
-/// Judges all test cases of a file with `found`, which returns the difference between the verdict and the expected
-/// verdict, or `None`. Fails only at the end, so that one run shows every wrong case.
+/// Calls `found` with every test case of a file. `found` returns the difference between the verdict and the expected
+/// verdict, or `None` when they are equal. Fails only at the end, so that one run shows every wrong case.
 fn check(file: &str, found: impl Fn(&Value) -> Option<String>) {
     let cases = cases(file);
     let wrong: Vec<String> =

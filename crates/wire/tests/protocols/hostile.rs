@@ -1,5 +1,5 @@
-//! Tests that no input makes a checker of documents slow: every checker judges a mebibyte of any input in under 50
-//! milliseconds.
+//! Tests that no input makes a checker of documents slow: every checker needs less than 50 milliseconds for a mebibyte
+//! of any input.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use wire::report::Registry;
 use wire::{card, envelope, feedback, handoff, message, stream};
 
 const MEBIBYTE: usize = 1 << 20;
-/// The time limit for judging one document. A build with debug checks takes about three times as long, and more on a
+/// The time limit for checking one document. A build with debug checks takes about three times as long, and more on a
 /// busy machine, so its limit is higher.
 const BOUND: Duration = Duration::from_millis(if cfg!(debug_assertions) { 250 } else { 50 });
 
@@ -55,8 +55,8 @@ fn judged_in_time(judge: Judge, bytes: &[u8], what: &str) {
     }
 }
 
-/// Judges a document up to `tries` times, until one try takes less time than `bound`. When every try takes longer, the
-/// error has the time of the fastest try.
+/// Calls `judge` with a document up to `tries` times, until one call takes less time than `bound`. When every call
+/// takes longer, the error has the time of the fastest call.
 fn best_of(tries: u32, judge: Judge, bytes: &[u8], bound: Duration) -> Result<(), Duration> {
     let mut best = Duration::MAX;
     for _ in 0..tries {
@@ -73,7 +73,7 @@ fn best_of(tries: u32, judge: Judge, bytes: &[u8], bound: Duration) -> Result<()
 const OPENING: &str = "Done.\n```agent_contract_handoff\n";
 const CLOSING: &str = "\n```\n";
 
-/// Returns a text of at most `room` bytes that repeats one piece.
+/// Returns a text of at most `room` bytes that repeats `piece`.
 fn long(piece: &str, room: usize) -> String {
     piece.repeat(room / piece.len())
 }
@@ -189,8 +189,8 @@ fn documents_with_one_huge_part() {
             }
             let valid = case.find("expect").is_none_or(|expect| expect.get("valid") == Some(&Value::Bool(true)));
             let Some(document) = std::str::from_utf8(&bytes).ok().and_then(|text| parse(text).ok()) else { return };
-            // Skips long and deeply nested test cases. Of the other valid documents, the largest one is used, because
-            // it has every field.
+            // Skips long and deeply nested test cases. Of the other valid documents, the test uses the largest, because
+            // it has the most fields.
             if valid && bytes.len() < 1_500 && !case.id().contains("depth") && !case.id().contains("deep") {
                 tried.push(document.to_value());
             }
@@ -207,7 +207,7 @@ fn documents_with_one_huge_part() {
             let marked = marked.to_string();
             for ((what, filling), (_, quarter)) in fillings.iter().zip(&quarters) {
                 let with = |filling| format!("{before}{}{after}", marked.replace("\"@@\"", filling));
-                // Tries a document of a quarter of the size first. If judging it takes at most a sixteenth of the time
+                // Tries a document of a quarter of the size first. If checking it takes at most a sixteenth of the time
                 // limit, the whole document stays within the limit even if the time grows quadratically, so it need not
                 // be tried.
                 if best_of(1, *judge, with(quarter).as_bytes(), BOUND / 16).is_ok() {
@@ -249,7 +249,7 @@ fn the_parts_beside_the_documents() {
             list("{\"stored\":{\"a\":[{\"name\":\"n\"}]},\"payload\":{\"a\":[", "{\"name\":\"n\",\"b\":1}", "]}}"),
         ),
     ];
-    // The time limit of this test. It is higher than the limit for judging alone, because the test also makes the texts
+    // The time limit of this test. It is higher than the limit for a check alone, because the test also makes the texts
     // of all problems. A checker that needs quadratic time would take minutes.
     const WHOLE: Duration = Duration::from_secs(1);
     for (kind, text) in cases {

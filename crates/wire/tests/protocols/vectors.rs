@@ -1,4 +1,4 @@
-//! Judges the test cases of all protocol rules and compares every verdict with the expected one, field by field.
+//! Checks the documents of all test cases and compares every verdict with the expected verdict, field by field.
 
 use crate::cases::{Case, each};
 use wire::json::Value;
