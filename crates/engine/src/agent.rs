@@ -80,8 +80,8 @@ pub enum AgentPresence {
 
 impl Agent {
     /// Returns whether other agents and people see the agent as offline. An agent is offline when it has unregistered,
-    /// when its connection has ended, or when no process on this machine watches its connection and three heartbeats
-    /// are missing. An offline agent keeps its tasks.
+    /// when its connection has ended, or when its connection is not in `alive` and its last stored sign of life is
+    /// older than `OFFLINE_MS`. An offline agent keeps its tasks.
     pub fn is_silent(&self, alive: &[SessionId], now: Timestamp) -> bool {
         match self.session {
             _ if self.left.is_some() => true,
@@ -102,10 +102,10 @@ impl Agent {
         }
     }
 
-    /// Returns whether `alive` (the live connections) contains the connection that registered the agent last. Then the
-    /// agent counts as alive, even when the lease of its task has expired by the clock. The process that serves the
-    /// connection decides how long the agent may be silent, because that process does not count the time in which the
-    /// machine slept.
+    /// Returns whether the agent is registered and its connection is in `alive` (the live connections). Such an agent
+    /// keeps its task, even when the lease of the task has expired by the clock. The process that serves the connection
+    /// decides how long the agent may be silent, because that process does not count the time in which the machine
+    /// slept.
     pub fn is_kept_alive(&self, alive: &[SessionId]) -> bool {
         self.left.is_none() && self.session.is_some_and(|session| alive.contains(&session))
     }
@@ -116,8 +116,8 @@ impl Agent {
     }
 }
 
-/// Turns an agent's name into a slug: ASCII letters (in lower case), digits and underscores are kept, and a dash
-/// replaces all other characters.
+/// Turns an agent's name into a slug, which begins and ends with a letter or a digit. ASCII letters (in lower case),
+/// digits and underscores are kept, and one dash replaces each run of other characters.
 pub fn slug_of(name: &str) -> String {
     let mut slug = String::new();
     for character in name.chars().flat_map(char::to_lowercase) {

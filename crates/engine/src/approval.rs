@@ -38,8 +38,8 @@ pub struct Approval {
     pub shown: Vec<Via>,
 }
 
-/// A task that waits for a person's decision, and the number of the claim that waits. When the decision is whether a
-/// claim may begin, that claim does not exist yet, and the number is that of the task's next claim.
+/// A task that waits for a person's decision, and the number of the claim that waits. When the person decides whether a
+/// claim may begin, that claim does not exist yet, and the number is the one that the task's next claim will get.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WaitingTask {
     pub workflow: WorkflowId,
@@ -79,8 +79,8 @@ pub enum ApprovalState {
     Pending {
         until: Timestamp,
     },
-    /// A person approved the request. `until` is the time at which the approval expires. The time to use the approval
-    /// begins when the asking agent's program resumes. Until then, `until` is `None`.
+    /// A person approved the request. `until` is the time at which the approval expires. It is `None` while the asking
+    /// agent's program must still resume, because the time to use the approval begins when the program resumes.
     Approved {
         by: Actor,
         at: Timestamp,

@@ -10,8 +10,8 @@ use crate::limits::Lifetimes;
 /// creates this value. The transport checks every part of the value that it takes from the caller's message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
-    /// The agent that the call names, or that the token belongs to. When it is `None`, the acting agent is chosen from
-    /// the agents of the connection.
+    /// The agent that the call names, or that the caller's token belongs to. When it is `None`, the acting agent is
+    /// chosen from the agents of the connection.
     pub agent: Option<AgentId>,
     pub rights: Rights,
     /// The connection that the call came over. `None` when the call came over no connection.
@@ -30,11 +30,11 @@ pub struct Caller {
     /// hours in which the machine was awake. The service that calls the engine fills in this list.
     pub alive: Vec<SessionId>,
     /// The connections of this machine whose processes run. Unlike `alive`, this list includes processes that gave no
-    /// sign of life for a long time. The list is used only to decide whether the connection that registered an agent
-    /// last is alive.
+    /// sign of life for more than two hours. The list is used only to decide whether an agent's home (the connection
+    /// that registered it last) still exists.
     pub present: Vec<SessionId>,
-    /// The live connections on this machine that belong to another client than the caller's. When a hook reports about
-    /// a conversation, it must not change agents on these connections.
+    /// The live connections of this machine that belong to other clients than the caller's client. A hook that reports
+    /// about a conversation must not change agents on these connections.
     pub foreign: Vec<SessionId>,
     /// The part of the client from which the call comes: the conversation, the sub-agent, and the client's id of the
     /// call. Fields that the client did not report are empty.
@@ -63,7 +63,7 @@ pub enum Standing {
     Shared,
 }
 
-/// The rights of a caller. They decide which tasks of other holders the caller may change.
+/// The rights of a caller. They decide, for example, whether the caller may change tasks that others hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rights {
     /// An agent. It may act only on tasks that it holds itself.

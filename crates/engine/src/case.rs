@@ -1,5 +1,5 @@
-//! A case is one decision about one command, while the decision is being made. This file also has the checks that
-//! several rules share.
+//! A case is one decision about one command, while the decision is being made. A rule is the function that decides one
+//! kind of command. This file also has the checks that several rules share.
 
 use std::cell::Cell;
 
@@ -17,8 +17,7 @@ use crate::time::{Stamp, Timestamp};
 use crate::workflow::{Workflow, WorkflowStatus};
 use crate::world::{AgentIdNeed, DecisionStop, Need, TaskIdNeed, World};
 
-/// One decision while it is being made: the state, the caller, and the events that the command's rule has produced so
-/// far.
+/// One decision while it is being made: the state, the caller, and the events that the decision has produced so far.
 pub(crate) struct Case<'a> {
     pub(crate) world: &'a World,
     pub(crate) caller: &'a Caller,
@@ -27,8 +26,8 @@ pub(crate) struct Case<'a> {
     pub(crate) now: Timestamp,
     pub(crate) ids: Ids,
     pub(crate) events: Vec<Event>,
-    /// The actor, for example an agent or a person, that the command's rule determined. The log names it as the sender
-    /// of the events. `None` until a rule has determined it.
+    /// The actor that acts in this call, for example an agent or a person. The log names this actor as the sender of
+    /// the events. `None` until the decision has found the actor.
     acted: Cell<Option<Actor>>,
 }
 
@@ -115,9 +114,9 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Refuses a command whose acting agent is not allowed. This check runs after the command's rule, because some
-    /// rules do not check the agent themselves. An agent is not allowed when it registered last on another connection,
-    /// when it has unregistered, or when it is unclear which of several agents acts.
+    /// Refuses a command whose agent may not act. An agent may not act when its last registration was on another
+    /// connection, when it has unregistered, or when it is unclear which of several agents acts. This check runs after
+    /// the function that decides the command, because some of these functions do not check the agent.
     pub(crate) fn check_identity(&self, command: &Command) -> Result<(), DecisionStop> {
         if matches!(command, Command::Register(_) | Command::CloseSession { .. }) {
             return Ok(());
@@ -148,18 +147,18 @@ impl<'a> Case<'a> {
         if self.events.iter().any(is_new) {
             return Ok(());
         }
-        // An agent that unregistered belongs to no connection, so no caller can prove that it is this agent. The caller
-        // may still get the stored answer to a repeated call, because returning a stored answer produces no events.
+        // An agent that has unregistered may not act, so a call that changes something is refused. A repeated call that
+        // only gets its stored answer has no events, so it is not refused.
         if !self.events.is_empty() && self.world.agent(agent)?.left.is_some() {
             return Err(Refusal::state(format!("{agent} has unregistered; register again")).into());
         }
         Ok(())
     }
 
-    /// Refuses a call whose agent does not exist or registered last on another connection, and a call for which it is
-    /// unclear which of several agents acts. This check runs after the command's rule has refused the call, for example
-    /// because of the task's status. The refusal of this check then replaces the refusal of the rule, because the
-    /// caller must first learn that it may not act as the agent.
+    /// Refuses a call that names an agent which does not exist or whose last registration was on another connection.
+    /// Also refuses a call for which it is unclear which of several agents acts. This check runs when the command is
+    /// already refused for another reason, for example because of the task's status. The refusal of this check then
+    /// replaces the first refusal, because the caller must first learn that it may not act as the agent.
     pub(crate) fn check_voice_first(&self, command: &Command) -> Result<(), DecisionStop> {
         if matches!(command, Command::Register(_) | Command::CloseSession { .. }) {
             return Ok(());
@@ -170,8 +169,8 @@ impl<'a> Case<'a> {
             Err(DecisionStop::Refused(_) | DecisionStop::Recorded(_)) => None,
         };
         match self.names_an_agent(task) {
-            // A caller without a registered agent gets the refusal of the command's rule, which says what the call
-            // needs.
+            // A caller without a registered agent keeps the refusal that the command already got, because that refusal
+            // says what the call needs.
             Err(DecisionStop::Refused(Refusal::AgentNotFound { agent: None })) => Ok(()),
             found => found,
         }
@@ -296,8 +295,9 @@ impl<'a> Case<'a> {
         Err(Refusal::WorkflowLocked { owner: lock.owner.clone(), until: lock.until }.into())
     }
 
-    /// Returns whether the caller owns a lock of a workflow. If the lock's owner is an agent id, only that agent owns
-    /// the lock. Otherwise the owner is a text that the caller must know.
+    /// Returns whether the caller owns a lock of a workflow. If the lock's owner is an agent id, the caller must act as
+    /// that agent, or must name the owner and have rights on tasks of others. Otherwise the owner is a text, and the
+    /// caller must name this text.
     pub(crate) fn owns_lock(&self, owner: &str, named: Option<&str>) -> Result<bool, DecisionStop> {
         let Ok(agent) = owner.parse::<AgentId>() else { return Ok(named == Some(owner)) };
         match self.world.agent(agent) {

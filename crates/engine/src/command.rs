@@ -62,7 +62,7 @@ pub enum Command {
         conversation: String,
     },
     /// A client's hook reports that an agent stopped without a handoff (its closing report), or with a wrong one. The
-    /// agent must write the handoff again.
+    /// agent must then write a correct handoff.
     SendBack(Box<SendBack>),
     /// A client's hook reports a handoff (an agent's closing report) which says that the agent continues its work.
     GoOn {
@@ -79,8 +79,9 @@ pub enum Command {
         piece: Arc<PlanPiece>,
         groups: Vec<String>,
     },
-    /// Starts to set a plan that is too large for one transaction. Setting such a plan takes four steps: begin, delete
-    /// the tasks that an earlier unfinished plan left, store the pieces, commit.
+    /// Starts to set a plan that is too large for one transaction. The caller sends such a plan in pieces, each with
+    /// some of the tasks. This takes four steps: begin, delete the tasks that an earlier unfinished plan left, store
+    /// the pieces, commit.
     BeginPlan {
         workflow: WorkflowId,
         token: String,
@@ -122,7 +123,8 @@ pub enum Command {
         status: WorkflowStatus,
         reason: Option<String>,
     },
-    /// Starts, suspends or resumes a workflow. The rule chooses the workflow's new status.
+    /// Starts, suspends or resumes a workflow. The engine finds the workflow's new status from `course` and the present
+    /// status.
     Steer {
         workflow: WorkflowId,
         course: Course,
@@ -372,16 +374,17 @@ pub struct AskApproval {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Course {
-    /// Begin or continue the workflow: agents may claim its tasks.
+    /// Let agents claim tasks of the workflow: for the first time, or again after the workflow was suspended or failed.
     Start,
     /// Suspend the workflow: agents cannot claim further tasks, but finish the tasks that they hold.
     Suspend,
-    /// Continue the workflow after it was suspended.
+    /// Let agents claim tasks again after the workflow was suspended. This is refused for a workflow that failed or has
+    /// not started.
     Resume,
 }
 
-/// The way in which a connection ended. When the program was killed, the claims of its agents end and count as used
-/// attempts, because the program may have been in the middle of its work.
+/// The way in which a client's connection ended. The claims of its agents end after `Closed` and after `Killed`. Only
+/// after `Killed` do they count as used attempts, because the killed program may have been in the middle of its work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionEnd {

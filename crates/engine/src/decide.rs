@@ -1,5 +1,5 @@
-//! Decides a command by calling the rule for it. A decision has no side effects, so the store may run it again at any
-//! time.
+//! Decides a command by calling the function for this kind of command. A decision has no side effects, so the store may
+//! run it again at any time.
 
 use crate::case::Case;
 use crate::command::{Actor, Caller, Command, KeyOwner};

@@ -93,13 +93,14 @@ pub enum Event {
         workflow: Box<Workflow>,
         detail: Box<WorkflowDetail>,
     },
-    /// A plan that is written in pieces was begun, or its writer got more time to send the next piece. This event is
-    /// not logged.
+    /// A caller began to send a plan in pieces, each with some of the tasks, or got more time to send the next piece.
+    /// This event is not logged.
     Drafting {
         workflow: WorkflowId,
         draft: Option<PlanDraft>,
     },
-    /// A piece of a plan was stored. Its tasks stay hidden until the whole plan is set. This event is not logged.
+    /// A piece of a plan (some of its tasks) was stored. These tasks stay hidden until the whole plan is set. This
+    /// event is not logged.
     Staged {
         workflow: WorkflowId,
         piece: Arc<PlanPiece>,
@@ -157,8 +158,8 @@ pub enum Event {
         workflow: WorkflowId,
         parallel_max: Option<u32>,
         auto_workspaces: Option<bool>,
-        /// The parallel limit of the workflow before the change. `None` when there was no limit, or when an older
-        /// version of Handover wrote the event.
+        /// The workflow's limit for tasks that run at the same time, as it was before the change. `None` when there was
+        /// no limit, or when an older version of Handover wrote the event.
         #[serde(default)]
         before: Option<u32>,
     },

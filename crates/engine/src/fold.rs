@@ -62,7 +62,7 @@ pub enum Write {
     Checkpoint(Box<Checkpoint>),
     Message(Box<Message>),
     Mark(crate::id::MessageId, MessageState),
-    /// Stores the answer to a message. The first id is that of the message, the second that of its answer.
+    /// Stores the answer to a message. The first id belongs to the message, the second id to its answer.
     Answered(crate::id::MessageId, crate::id::MessageId),
     Mailbox(Mailbox),
     Workspace(Box<Workspace>),
@@ -119,7 +119,8 @@ struct Fold<'a> {
     now: Timestamp,
     writes: Vec<Write>,
     tasks: BTreeSet<TaskId>,
-    /// Tasks that got a checkpoint. If such a task also changed in another way, its whole row is written.
+    /// Tasks that got a checkpoint. For such a task, only the number of checkpoints and the time are written, unless
+    /// the task also changed in another way.
     noted: BTreeSet<TaskId>,
     details: BTreeSet<TaskId>,
     workflows: BTreeSet<WorkflowId>,

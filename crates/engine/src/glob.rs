@@ -1,10 +1,11 @@
 //! Reads globs of paths: `*` and `?` stay inside one part of a path, `**` is any number of parts, `{a,b}` is a choice,
 //! `[…]` is one character. A glob that names a folder includes everything below the folder.
 //!
-//! Two parts of Handover use this module: `touches` checks whether one path can fit two globs, and the gates of
-//! clients' hooks check whether a path fits a glob. These two parts treat a flaw of a glob, such as a bracket that is
-//! not closed, differently. A gate refuses the rule with the flawed glob, because a person wrote the rule and can
-//! correct it. `touches` reads the flawed piece as plain letters, because stored plans contain flawed globs.
+//! Two parts of Handover use this module. The module `touches` checks whether two tasks can change the same file, by
+//! asking whether one path can fit the globs of both tasks. The gates of clients' hooks check whether a path fits a
+//! glob. These two parts treat a mistake in a glob, such as a bracket that is not closed, differently. A gate refuses
+//! the rule with the wrong glob, because a person wrote the rule and can correct it. `touches` reads the wrong part of
+//! the glob as plain letters, because stored plans contain such globs.
 
 pub mod braces;
 
@@ -14,8 +15,7 @@ use braces::{BraceProblem, LoneBrace};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathGlob {
     pub alternatives: Vec<Vec<GlobPart>>,
-    /// The first piece of the glob that was read as plain letters although its author may have meant a wildcard. `None`
-    /// when there is no such piece.
+    /// The first mistake in the glob, for example a bracket that is not closed. `None` when the glob has no mistake.
     pub flaw: Option<GlobFlaw>,
 }
 
@@ -29,19 +29,19 @@ pub enum GlobPart {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GlobSymbol {
     Exactly(char),
-    /// One character: `?`.
+    /// Any one character: `?`.
     Single,
     /// Any number of characters: `*`.
     Many,
-    /// One character of a character class: `[a-z]`, `[!a-z]`.
+    /// One character that is in the brackets, as in `[a-z]`, or that is not in them, as in `[!a-z]`.
     Class {
         negated: bool,
         ranges: Vec<(char, char)>,
     },
 }
 
-/// A mistake in a glob: a piece that its author meant as a wildcard, but that is read in another way. An open bracket
-/// and a last backslash match only their own letters. A named class matches any character.
+/// A mistake in a glob: a part that its author meant as a wildcard, but that is read in another way. A bracket that is
+/// not closed and a backslash at the end are read as plain characters. A named class matches any character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GlobFlaw {
     OpenBracket,
@@ -246,8 +246,9 @@ pub fn names_meet(left: &[GlobSymbol], right: &[GlobSymbol]) -> bool {
     })
 }
 
-/// Returns whether the last cell of a table can be reached from its first cell. `step` answers this for one cell and
-/// may ask for the answers of later cells. So the table is filled from its last cell backwards, without recursion.
+/// Returns whether the last cell of a table can be reached from the first cell. `step` says whether the last cell can
+/// be reached from one given cell, and may ask this about the cells after the given one. So the table is filled from
+/// its last cell backwards, without recursion.
 fn table(rows: usize, columns: usize, step: impl Fn(&dyn Fn(usize, usize) -> bool, usize, usize) -> bool) -> bool {
     let width = columns + 1;
     let mut cells = vec![false; (rows + 1) * width];

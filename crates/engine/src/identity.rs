@@ -19,7 +19,8 @@ pub fn is_home(caller: &Caller, agent: &Agent) -> bool {
     caller.session.is_some() && caller.session == agent.session
 }
 
-/// Returns whether the caller may act in the name of the agent.
+/// Returns whether the caller may act in the name of the agent. Either it is proven that the caller is this agent
+/// (`Vouched`), or the caller's connection is the one that registered the agent last.
 pub fn may_act_as(caller: &Caller, agent: &Agent) -> bool {
     let vouched = caller.standing == Standing::Vouched && caller.agent == Some(agent.id);
     vouched || is_home(caller, agent)
@@ -71,8 +72,8 @@ pub const USER_PREFIX: &str = "user:";
 /// Refuses a call that names an agent whose home (the connection that registered it last) is another connection. The
 /// refusal says what the caller can do instead.
 pub fn check_voice(world: &World, caller: &Caller, agent: &Agent, now: Timestamp) -> Result<(), DecisionStop> {
-    // An agent that unregistered belongs to no connection, so this function does not refuse it. The rule of the command
-    // refuses it later.
+    // An agent that has unregistered has no home connection, so this check does not refuse the call. A later check
+    // refuses it.
     if may_act_as(caller, agent) || agent.left.is_some() {
         return Ok(());
     }
@@ -85,8 +86,9 @@ pub fn check_voice(world: &World, caller: &Caller, agent: &Agent, now: Timestamp
     Err(Refusal::AgentElsewhere { agent: agent.id, name, runtime, home }.into())
 }
 
-/// Returns the agent that acts. This is the agent that the call names; else the connection's agent that holds the
-/// task; else the agent that the connection's [`Standing`] selects.
+/// Returns the agent that acts. This is the agent that the call names; else the connection's agent that holds the task;
+/// else the agent that the connection's [`Standing`] selects: the last registered agent, or the only agent of a shared
+/// connection.
 pub fn acting_agent(
     world: &World,
     caller: &Caller,
@@ -113,8 +115,9 @@ fn unnamed_agent(world: &World, caller: &Caller, task: Option<&Task>, now: Times
     found.ok_or_else(|| nobody.into())
 }
 
-/// Returns the only agent on a shared connection. If there are several agents and exactly one of them is alive, returns
-/// that one. Otherwise refuses the call, because it must name an agent.
+/// Returns the only agent of a shared connection, or `None` when the connection has no agent. Of several agents,
+/// returns the one that is alive. If none or more than one of them is alive, refuses the call, because it must name an
+/// agent.
 fn the_only_one(world: &World, agents: &[AgentId], now: Timestamp) -> Result<Option<AgentId>, DecisionStop> {
     if let [] | [_] = agents {
         return Ok(agents.first().copied());
@@ -135,7 +138,7 @@ fn the_only_one(world: &World, agents: &[AgentId], now: Timestamp) -> Result<Opt
     Err(Refusal::AgentRequired { agents }.into())
 }
 
-/// The owners under whose names the answer to a call's idempotency key may be stored.
+/// The owners under whose names the answer to a call with an idempotency key may be stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyOwners {
     /// The owner under whose name the answer of this call is stored: the agent that acts, or the connection if no
@@ -189,8 +192,8 @@ fn key_agent(
     }
 }
 
-/// Turns a refusal into `None`, so that the call is not refused here. The rule of the command refuses the call later,
-/// after the other checks of the rule.
+/// Turns a refusal into `None`. The search for the owner of an idempotency key uses this function, because this search
+/// must not refuse the call. A later check of the command refuses it.
 fn unrefused<T>(found: Result<T, DecisionStop>) -> Result<Option<T>, DecisionStop> {
     match found {
         Ok(found) => Ok(Some(found)),
@@ -205,8 +208,8 @@ pub(crate) fn effective_rights(world: &World, caller: &Caller) -> Result<Rights,
     match (caller.rights, caller.standing, caller.agent) {
         (rights, Standing::Client | Standing::Shared, Some(named)) if rights.is_persons() => match world.agent(named) {
             Ok(agent) if is_home(caller, agent) => Ok(Rights::Agent),
-            // If the agent registered last on another connection, the caller keeps its own rights. If the agent is
-            // unknown, the rule of the command refuses the call after its other checks.
+            // If the agent's last registration was on another connection, the caller keeps its own rights. The caller
+            // also keeps them if the agent is unknown; a later check refuses such a call.
             Ok(_) | Err(DecisionStop::Refused(_) | DecisionStop::Recorded(_)) => Ok(rights),
             Err(missing @ DecisionStop::Missing(_)) => Err(missing),
         },

@@ -16,8 +16,8 @@ pub const HEARTBEAT_MS: Millis = Millis::seconds(30);
 /// The shortest time between two stored signs of life of an agent. Signs of life in between are not stored, because
 /// each of them would cost a write to disk.
 pub const SEEN_MS: Millis = Millis::seconds(30);
-/// An agent that is silent for this time counts as offline. It is the time of three missed heartbeats after the last
-/// stored sign of life.
+/// An agent that is silent for this time counts as offline. The time covers three missed heartbeats, and before them
+/// the time `SEEN_MS`, in which a further sign of life is not stored.
 pub const OFFLINE_MS: Millis = Millis::seconds(120);
 /// A connection counts as gone when no process watches it and its agent is silent for this time. The time equals the
 /// default lease.
@@ -27,7 +27,7 @@ pub const LOCK_MS: Millis = Millis::minutes(15);
 /// The time for which an answer is stored under its idempotency key. A later call with the same key runs as a new
 /// call.
 pub const KEY_MS: Millis = Millis::minutes(24 * 60);
-/// When no new piece of an unfinished plan arrives for this time, another caller may replace the plan.
+/// When the author of an unfinished plan sends no further tasks for this time, another caller may replace the plan.
 pub const DRAFT_MS: Millis = Millis::minutes(1);
 
 /// The maximum length of a name, in bytes; longer names are refused. Names are shown in lists and compared as a whole.
@@ -39,7 +39,7 @@ pub const SLUG_CHARS_MAX: usize = 64;
 /// The maximum size of a line or a paragraph (outcome, error, reason, summary, subject), in bytes. Longer texts are
 /// refused.
 pub const SUMMARY_BYTES_MAX: usize = 64 * 1024;
-/// The maximum size of a description, a message body, or a piece of JSON, in bytes. Larger values are refused.
+/// The maximum size of a description, a message body, or a JSON value, in bytes. Larger values are refused.
 pub const TEXT_BYTES_MAX: usize = 512 * 1024;
 /// The maximum size of an idempotency key or a lock owner, in bytes; longer texts are refused. Callers choose these two
 /// texts freely.
@@ -52,8 +52,8 @@ pub const PLAN_TASKS_MAX: usize = 100_000;
 /// The maximum number of dependencies in a plan; a plan with more is refused. The largest plan has 100,000 tasks, so
 /// this is twenty dependencies for each task. No known plan has that many.
 pub const PLAN_EDGES_MAX: usize = 2_000_000;
-/// The maximum number of rows in one piece of a plan; a larger plan is split into several pieces. A piece must be
-/// written in well under 250 ms, because all other commands wait while the piece is written.
+/// The maximum number of rows in one piece of a plan; a larger plan is split into several pieces, each with some of the
+/// tasks. A piece must be written in well under 250 ms, because all other commands wait while the piece is written.
 pub const PIECE_ROWS_MAX: usize = 3_000;
 /// The maximum number of rows that a replan (a change of a workflow's plan) changes; a larger replan is refused. A
 /// replan is one transaction, and other commands must not wait long for it.

@@ -154,14 +154,14 @@ pub struct SectionChangeQuery {
     pub limit: u32,
 }
 
-/// A query for approvals. An open approval is pending, or approved and not used yet.
+/// A query for approvals.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ApprovalQuery {
     /// Approvals with one of the statuses, newest first. An empty list of statuses means all statuses.
     WithStatus { statuses: Vec<ApprovalStatus>, before: Option<(Timestamp, ApprovalId)>, limit: u32 },
-    /// Approvals of a task, open or not, newest first.
+    /// All approvals of a task, in any state, newest first.
     OfTask { task: TaskId, limit: u32 },
-    /// Open approvals of a task, oldest first.
+    /// Approvals of a task that are pending, or approved and not used yet, oldest first.
     OpenOfTask { task: TaskId, limit: u32 },
     /// Approvals that an agent asked for and that are pending, or approved and not used yet, oldest first.
     OpenOfAgent { agent: AgentId, limit: u32 },
@@ -225,7 +225,8 @@ pub enum TotalQuery {
     FirstOpen(WorkflowId),
 }
 
-/// A query that counts rows by their status or another word. The answer has each word with its number of rows.
+/// A query that counts rows by their status or by their priority. The answer has each status or priority with its
+/// number of rows.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CountQuery {
     /// The number of tasks of a workflow with each status.

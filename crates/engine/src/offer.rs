@@ -44,8 +44,8 @@ pub fn next(world: &World, ask: &OfferQuery, now: Timestamp) -> Result<OfferPage
         return Ok(nothing(true));
     }
     let agent = ask.agent.map(|agent| world.agent(agent)).transpose()?;
-    // Most searches find a task among the first few, so this code reads only a few more rows than the caller asked for.
-    // When no task of the page fits, the caller asks for the next page.
+    // Usually one of the first tasks fits, so this code reads few rows: one row more than the caller asked for, and at
+    // least 32 rows. When no task of the page fits, the caller asks for the next page.
     let limit = (ask.limit.saturating_add(1)).clamp(32, limits::CANDIDATES_MAX);
     let candidates = candidates(world, ask, u32::try_from(limit).unwrap_or(u32::MAX))?;
     let mut busy: Option<Vec<Task>> = None;

@@ -41,7 +41,7 @@ pub struct PlanPlace<'a> {
     /// The position in the workflow's plan after which the new tasks are placed.
     pub sequence: u32,
     pub now: Timestamp,
-    /// The existing tasks by name. The flag is true when the task is completed or skipped.
+    /// The existing tasks: for each name, the id of the task, and true when the task is completed or skipped.
     pub existing: &'a BTreeMap<String, (TaskId, bool)>,
 }
 

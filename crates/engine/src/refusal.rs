@@ -262,9 +262,9 @@ impl Refusal {
         self.row().0
     }
 
-    /// Returns whether the refusal is about the arguments of the call, or about a thing that does not exist. The caller
-    /// gets such a refusal even when it may not act as the agent. Any other refusal is then replaced by the refusal
-    /// which says that the caller may not act as the agent.
+    /// Returns whether the refusal is about the arguments of the call, or about a thing that does not exist. A caller
+    /// that may not act as the agent that it names still gets such a refusal. In place of any other refusal, the caller
+    /// gets the refusal which says that it may not act as the agent.
     pub(crate) fn comes_before_identity(&self) -> bool {
         matches!(
             self,

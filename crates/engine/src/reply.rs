@@ -56,8 +56,8 @@ pub enum Reply {
         groups: Vec<String>,
         task_ids: Vec<(String, TaskId)>,
     },
-    /// A plan in pieces was begun. When `stale` is true, the caller must first delete the tasks of an earlier
-    /// unfinished plan.
+    /// The caller may now send its plan in pieces, each with some of the tasks. When `stale` is true, the caller must
+    /// first delete the tasks of an earlier unfinished plan.
     PlanBegun {
         stale: bool,
     },

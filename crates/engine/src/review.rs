@@ -22,7 +22,7 @@ pub struct Review {
     pub provider: String,
     /// The actor that asked for the review.
     pub by: Actor,
-    /// The claim that cannot be completed before this review. `None` when no task waits for the review.
+    /// The claim whose task cannot be completed before this review. `None` when no task waits for the review.
     pub gate: Option<ReviewGate>,
     /// The maximum number of rounds before a person must look at the review. It applies only when a claim waits for the
     /// review.
@@ -40,7 +40,7 @@ pub struct Review {
     pub updated: Timestamp,
 }
 
-/// A claim that cannot be completed before a review.
+/// A claim whose task cannot be completed before a review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReviewGate {
     pub workflow: WorkflowId,

@@ -8,7 +8,7 @@ use crate::time::Timestamp;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Runner {
-    /// The name of the runner, which is the name of its host. A store has at most one runner on each host.
+    /// The name of the runner, which is the name of its machine. A store has at most one runner for each machine.
     pub name: String,
     pub host: String,
     pub pid: u32,

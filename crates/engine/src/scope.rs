@@ -29,7 +29,7 @@ impl Command {
             Self::GoOn { .. } => "go_on",
             Self::PassGate(_) => "pass_gate",
             Self::CreateWorkflow(_) => "create_workflow",
-            // For the caller, the steps of setting a plan in pieces are one command, so they have one name.
+            // A large plan is set in several steps. For the caller these steps are one command, so they have one name.
             Self::SetPlan { .. }
             | Self::BeginPlan { .. }
             | Self::ClearDraft { .. }
@@ -103,8 +103,7 @@ impl Command {
             | Self::AddCheckpoint { task, .. }
             | Self::AssignWorkspace { task, .. } => Some(*task),
             Self::Heartbeat { current_task } => *current_task,
-            // The commands below are about no task or about several tasks, or their rules find the acting agent in
-            // another way.
+            // The commands below are about no task or about several tasks, or the acting agent is found in another way.
             Self::Register(_)
             | Self::UpdateAgent { .. }
             | Self::Unregister
@@ -167,8 +166,7 @@ impl Command {
     }
 
     /// Returns whether the caller gets the reply to this command. Such a reply is stored under the idempotency key of
-    /// the call. The first steps of setting a plan in pieces are internal: the caller gets only the reply to the last
-    /// step.
+    /// the call. A large plan is set in several steps, and the caller gets only the reply to the last step.
     pub fn is_final(&self) -> bool {
         !matches!(self, Self::BeginPlan { .. } | Self::ClearDraft { .. } | Self::StagePlan { .. })
     }

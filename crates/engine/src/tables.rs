@@ -1,8 +1,8 @@
 //! The whole state in memory: each table of a database as a plain map. These maps answer needs (questions of a decision
 //! about the state), and writes are applied to them. This module contains no rules.
 //!
-//! The simulator, the model checker and the memory store run on these maps. The tests of the databases compare their
-//! answers with the answers of these maps.
+//! The simulator, the model checker and the memory store run on these maps. The tests of the databases compare each
+//! database's answers with the answers of these maps.
 
 mod answer;
 mod approval;

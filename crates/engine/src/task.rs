@@ -79,8 +79,8 @@ pub struct TaskDetail {
     /// The tasks whose results this task builds on. When the list is empty, the task builds on the finished tasks
     /// before it in the plan.
     pub context_from: Vec<TaskId>,
-    /// Further fields of the task in the plan, for the runner that starts the agent: action, surfaces, paths, review,
-    /// gate, limits, …
+    /// Further fields of the task in the plan, which the runner reads when it starts the agent: `action`, `surfaces`,
+    /// `paths`, `review`, `gate`, `limits` and others.
     pub extra: Option<Json>,
     pub outcome_detail: Option<Json>,
 }
@@ -273,8 +273,8 @@ impl Lease {
 }
 
 impl Status {
-    /// Returns whether the status is completed or skipped. The tasks that depend on a task with such a status need not
-    /// wait for it any more.
+    /// Returns whether the status is `completed` or `skipped`. The tasks that depend on a task with one of these
+    /// statuses need not wait for it any more.
     pub fn is_met(self) -> bool {
         matches!(self, Self::Completed | Self::Skipped)
     }

@@ -6,7 +6,8 @@
 use crate::glob::{self, PathGlob};
 use crate::limits;
 
-/// Checks a glob. The error is the reason why the glob is refused.
+/// Refuses a glob that is blank or too long, contains a zero byte, or has braces that cannot be expanded. The error
+/// says why the glob is refused.
 pub(crate) fn check(glob: &str) -> Result<(), String> {
     if glob.trim().is_empty() {
         return Err("the glob is blank".to_owned());

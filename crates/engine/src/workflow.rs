@@ -26,7 +26,8 @@ pub struct Workflow {
     pub parallel_max: Option<u32>,
     pub lease_ms: Millis,
     pub lock: Option<Lock>,
-    /// A plan that a caller is writing in pieces and that is not set yet. `None` when no plan is being written.
+    /// A plan that a caller sends in pieces, each with some of the tasks, and that is not complete yet. `None` when no
+    /// plan is being sent.
     pub draft: Option<PlanDraft>,
     pub tasks: u32,
     /// The number of tasks that are neither completed nor skipped.
@@ -56,7 +57,8 @@ pub struct Lock {
     pub until: Timestamp,
 }
 
-/// An unfinished plan, which a caller writes in pieces. A piece of the plan with another token is refused.
+/// An unfinished plan, which a caller sends in pieces, each with some of the tasks. Every piece must name the same
+/// token; a piece with another token is refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanDraft {
     pub token: String,

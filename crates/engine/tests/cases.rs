@@ -41,7 +41,8 @@ fn scripts() -> Result<Vec<PathBuf>, String> {
     Ok(found)
 }
 
-/// Runs one script. Returns its text with the actual answers, and a list of the differences.
+/// Runs one script. Returns its text with the actual answers, and a list of the answers that differ from the expected
+/// ones.
 fn play(name: &str, text: &str) -> (String, Vec<String>) {
     let mut bench = Bench::default();
     let mut faults = Vec::new();

@@ -40,8 +40,8 @@ struct World {
     /// time plus the error of the agent's clock.
     clock: i64,
     agents: Vec<Agent>,
-    /// The agents' writes that are not delivered to the engine yet. They are sorted, so that two states with the same
-    /// writes are equal.
+    /// The writes that agents have sent and that the model may deliver to the engine. They are sorted, so that two
+    /// states with the same writes are equal.
     mail: Vec<Mail>,
     past: Vec<Past>,
 }
@@ -80,8 +80,8 @@ enum Action {
         agent: usize,
     },
     Send(Mail),
-    /// Delivers a write of an agent to the engine. The write stays in the list of undelivered writes, so it may be
-    /// delivered again.
+    /// Delivers a write of an agent to the engine. The write stays in `mail`, so that the model can deliver the same
+    /// write again.
     Deliver(Mail),
     Lose(Mail),
     /// The agent stops and forgets its claims. No process notices that.

@@ -68,8 +68,9 @@ fn resume(case: &mut Case<'_>, agent: AgentId, bound: Option<&Register>) -> Resu
     Ok(Reply::Registered { agent, slug, name, resumed: true, holds, note })
 }
 
-/// Returns whether another registration of the agent would change nothing. That is the case when this agent was the
-/// last one to register on this connection, for the same principal (user, token or runner).
+/// Returns whether another registration of the agent would change nothing. On a connection, that is so when this agent
+/// was the last one to register there, for the same principal (user, token or runner). Without a connection, it is so
+/// when the agent is registered.
 fn is_settled(case: &Case<'_>, agent: &Agent) -> Result<bool, DecisionStop> {
     let Some(session) = case.caller.session else { return Ok(agent.left.is_none()) };
     let last = case.world.ask(&AgentIdNeed::OfSession(session))?.first();
@@ -122,19 +123,20 @@ pub(crate) fn check_register(register: &Register) -> Result<(), DecisionStop> {
 
 /// The agent that a registration is for: an existing agent or a new one.
 enum Same {
-    /// An existing agent. It registered last on this connection, or this registration moves it to this connection.
+    /// An existing agent. Its last registration was on this connection, or this registration moves it to this
+    /// connection.
     Here(AgentId),
     /// The agent that the caller's token belongs to.
     Bound(AgentId),
-    /// A new agent. `elsewhere` is an existing agent of the same name that registered last on another connection, which
-    /// is alive. The reply names that agent.
+    /// A new agent. `elsewhere` is an existing agent of the same name whose last registration was on another
+    /// connection, which is alive. The reply names that existing agent.
     None { elsewhere: Option<AgentId> },
 }
 
 /// Finds the agent that a registration is for. When the caller has an agent's own token, it is that agent. Otherwise
-/// the agent must have the same name and runtime, and one of two conditions must hold: the agent registered last on
-/// this connection, or the agent's connection is dead and belonged to the same user, token or runner. When no agent
-/// meets these conditions, the registration creates a new agent.
+/// the agent must have the same name and runtime, and one of two conditions must hold: the agent's last registration
+/// was on this connection, or the agent's connection is dead and belonged to the same user, token or runner. When no
+/// agent meets these conditions, the registration creates a new agent.
 fn same_agent(case: &Case<'_>, register: &Register) -> Result<Same, DecisionStop> {
     if let (Some(agent), Standing::Vouched) = (case.caller.agent, case.caller.standing) {
         return Ok(Same::Bound(case.world.agent(agent)?.id));

@@ -77,8 +77,8 @@ fn may_start(case: &Case<'_>, task: &Task, workflow: &Workflow, agent: AgentId) 
     Ok(ClaimStart { gate: gate::passage(case, task)?, ..start })
 }
 
-/// Runs the checks of a claim without the gate (a person's approval of the claim). `regain` calls this function alone,
-/// because the attempt that it continues has already passed the gate.
+/// Runs the checks of a claim except the gate (a person's approval of the claim). `regain` gives an expired claim back
+/// to its agent and calls this function directly, because the attempt has already passed the gate.
 pub(crate) fn may_go_on(
     case: &Case<'_>,
     task: &Task,
@@ -169,8 +169,7 @@ fn give(
         workflow::moved(case, workflow, WorkflowStatus::InProgress, None);
     }
     if task.status() == Status::Failed {
-        // Load the task's detail, because the claim clears the outcome of the failed attempt, which is stored in the
-        // detail.
+        // Load the task's detail (its long texts). It has the outcome of the failed attempt, which this claim clears.
         case.world.detail(task.id)?;
     }
     let attempt = task.attempt + 1;

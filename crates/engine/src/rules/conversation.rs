@@ -119,9 +119,9 @@ pub(crate) fn end(case: &mut Case<'_>, conversation: &str) -> Result<Reply, Deci
     Ok(Reply::SessionClosed { released })
 }
 
-/// Returns whether the agent registered last on a live connection of another client. Any client could report the name
-/// of another client's conversation, because such a name is not a secret. So a hook of one client must not change the
-/// agents of another client.
+/// Returns whether the agent's last registration was on a live connection of another client than the caller's. Any
+/// client could report the name of another client's conversation, because such a name is not a secret. So a hook of one
+/// client must not change the agents of another client.
 fn is_foreign(case: &Case<'_>, agent: &Agent) -> bool {
     agent.session.is_some_and(|home| case.caller.foreign.contains(&home))
 }

@@ -70,7 +70,8 @@ fn end_open(case: &mut Case<'_>, task: TaskId, moot: &Moot) -> Result<(), Decisi
                 false
             }
         };
-        // If the command itself has just decided about this approval, that decision stays.
+        // If this command has already changed the approval, for example by a person's decision, the approval is not
+        // revoked here.
         let by_itself =
             |event: &Event| matches!(event, Event::ApprovalMoved { approval: moved } if moved.id == approval.id);
         if is_moot && !case.events.iter().any(by_itself) {

@@ -1,4 +1,5 @@
-//! The rules for setting a plan: in one command, or in pieces that stay hidden until the last piece is stored.
+//! The rules for setting a plan: in one command, or in pieces, each with some of the tasks. These tasks stay hidden
+//! until the last piece is stored.
 //!
 //! The tasks of a workflow in the status `planning` are hidden from agents, so the pieces of a plan can be stored as
 //! ordinary tasks. Each unfinished plan (a draft) has a token. A piece with another token is refused, so two planners
@@ -18,7 +19,8 @@ use crate::rules::workflow::open;
 use crate::workflow::{PlanDraft, Workflow, WorkflowStatus};
 use crate::world::{DecisionStop, TaskRowNeed};
 
-/// The values that describe a whole plan. When a plan is set in pieces, the caller gives these values in the last step.
+/// The values that describe a whole plan. When a large plan is set in several steps, the caller gives these values in
+/// the last step.
 pub(crate) struct PlanCommit<'a> {
     pub(crate) summary: &'a str,
     pub(crate) tasks: u32,
@@ -61,7 +63,7 @@ pub(crate) fn set(
 }
 
 /// Discards another planner's unfinished plan and deletes its tasks. Refuses while that planner still has time to send
-/// its next piece.
+/// its next tasks.
 fn replace_draft(case: &mut Case<'_>, id: WorkflowId, draft: &PlanDraft) -> Result<(), DecisionStop> {
     if draft.until > case.now {
         return Err(Refusal::state("another plan of this workflow is being written; try again in a minute").into());
@@ -82,8 +84,8 @@ pub(crate) fn begin(case: &mut Case<'_>, id: WorkflowId, token: &str) -> Result<
     if other.is_some_and(|draft| draft.until > case.now) {
         return Err(Refusal::state("another plan of this workflow is being written; try again in a minute").into());
     }
-    // The tasks of an earlier unfinished plan must be deleted, even if the same planner wrote it: a planner that begins
-    // again sends all pieces again.
+    // The tasks of an earlier unfinished plan must be deleted, even if the same planner sent them: a planner that
+    // begins again sends all tasks of its plan again.
     let stale = workflow.draft.is_some();
     drafting(case, id, token);
     Ok(Reply::PlanBegun { stale })

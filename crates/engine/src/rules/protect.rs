@@ -139,7 +139,8 @@ pub(crate) enum Steering {
     Settings,
 }
 
-/// Refuses a change of a workflow's status or settings if the caller may not make it.
+/// Refuses a change of a workflow's status or settings by a caller without the right to make it. A person or the engine
+/// may make every change. A coordinator may only suspend, resume and reopen the workflow.
 pub(crate) fn workflow(
     case: &Case<'_>,
     workflow: &Workflow,

@@ -44,7 +44,8 @@ pub(crate) fn regain(case: &mut Case<'_>, id: TaskId, attempt: u32) -> Result<Re
     }
     let start = claim::may_go_on(case, task, workflow, agent)?;
     claim::end_dead(case, &start);
-    // Load the task's detail, because regaining the claim of a failed task clears the stored outcome in the detail.
+    // Load the task's detail (its long texts). It has the stored outcome of a failed task, which regaining the claim
+    // clears.
     if matches!(task.state, TaskState::Failed { .. }) {
         case.world.detail(id)?;
     }

@@ -158,7 +158,7 @@ fn check_decision(decision: &FindingDecision) -> Result<(), Refusal> {
     check::optional(decision.explanation.as_deref(), |text| check::size("reason", text, limits::REVIEW_BYTES_MAX))
 }
 
-/// Records the result of a round of a review, even when the claim that waited for it has ended in the meantime.
+/// Records the result of a round of a review, even when the claim that waited for the review has ended in the meantime.
 pub(crate) fn end(case: &mut Case<'_>, end: &EndRound) -> Result<Reply, DecisionStop> {
     match case.rights {
         Rights::Runner | Rights::Engine => {}

@@ -93,8 +93,8 @@ fn check_target(to: &Target) -> Result<(), Refusal> {
     }
 }
 
-/// Handles a move to the status that the task already has. When the same caller repeats its request, it gets the same
-/// reply. Any other request is refused or changes nothing.
+/// Handles a move to the status that the task already has. A caller that repeats its own request gets the same reply. A
+/// request of a caller that may not change the task, or a request with a different text, is refused.
 fn stay(case: &mut Case<'_>, task: &Task, attempt: Option<u32>, to: &Target) -> Result<Reply, DecisionStop> {
     let reply = Reply::Moved { status: task.status() };
     let (by, recorded, asked) = match (&task.state, to) {
@@ -226,8 +226,8 @@ fn next_state(case: &mut Case<'_>, step: &StatusStep<'_>, to: &Target) -> Result
     Ok(moved)
 }
 
-/// Returns the record of a move of the task to the status pending, with all other fields empty. A function that makes
-/// another move changes these fields.
+/// Returns the record of a move of this task to the status `pending`, without an outcome, a plan or a checkpoint. A
+/// function that makes another move replaces the status and fills in these fields.
 pub(crate) fn blank(task: &Task) -> Moved {
     Moved {
         task: task.id,
@@ -288,8 +288,7 @@ fn retry(case: &Case<'_>, task: &Task) -> Result<bool, DecisionStop> {
     if task.status() != Status::Failed {
         return Ok(false);
     }
-    // Load the task's detail, because the retry clears the outcome of the failed attempt, which is stored in the
-    // detail.
+    // Load the task's detail (its long texts). It has the outcome of the failed attempt, which the retry clears.
     case.world.detail(task.id)?;
     if !task.has_attempts_left() && !case.may_override() {
         let problem = "the task's attempts are used up; only a person or the coordinator may retry or replan it";
@@ -298,7 +297,8 @@ fn retry(case: &Case<'_>, task: &Task) -> Result<bool, DecisionStop> {
     Ok(case.may_override())
 }
 
-/// Returns whether the log must show the status `in_progress` between the task's present status and the new one.
+/// Returns whether the move skips the status `in_progress`: an agent holds the task, and the task goes from `pending`
+/// or `planning` directly to a later status. The log then shows `in_progress` between the two statuses.
 fn passes_through(task: &Task, target: Status) -> bool {
     let begins = matches!(task.status(), Status::Pending | Status::Planning);
     let ends = matches!(target, Status::Completed | Status::Failed | Status::Paused | Status::Blocked);

@@ -121,8 +121,8 @@ pub(crate) fn set_status(
     Ok(Reply::WorkflowMoved { status })
 }
 
-/// Refuses a change of the workflow's status if the caller is not allowed to make it. Some changes are allowed only for
-/// a person. Other changes are allowed for a person and for a coordinator.
+/// Refuses a change of the workflow's status if the caller is not allowed to make it. Only a person may end a workflow
+/// early. A person or a coordinator may suspend, resume and reopen it.
 fn steered(case: &Case<'_>, workflow: &Workflow, to: WorkflowStatus) -> Result<(), DecisionStop> {
     let act = match (workflow.status, to) {
         (_, WorkflowStatus::Paused) => ("suspend", Steering::Pause),

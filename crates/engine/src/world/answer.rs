@@ -60,8 +60,8 @@ impl LoadedAnswers {
     }
 }
 
-/// Declares the questions. Each line has the variant that holds a question, the type of the question, the type of its
-/// answer, and the map that keeps the answers.
+/// Declares the questions. Each line of the macro's input has the variant that holds a question, the type of the
+/// question, the type of its answer, and the map that keeps the answers.
 macro_rules! questions {
     ($($holder:ident::$variant:ident($question:ty) => $answer:ty, in $map:ident;)*) => {
         /// The answers to questions: one map for each type of question.

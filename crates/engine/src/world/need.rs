@@ -185,7 +185,7 @@ pub enum ApprovalNeed {
     Refused(String),
 }
 
-/// A need (a question to the store) for a number.
+/// A question to the store whose answer is a number.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NumberNeed {
     /// The highest number `n` among the slugs (short names of agents) of the form `slug-n`.
@@ -199,7 +199,7 @@ pub enum NumberNeed {
     Verifications(TaskId),
 }
 
-/// A need (a question to the store) for a yes or a no.
+/// A question to the store whose answer is true or false.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum BoolNeed {
     /// Asks whether a template has this name.

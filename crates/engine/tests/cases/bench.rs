@@ -129,8 +129,8 @@ impl Bench {
         caller.work = words.named("work");
         caller.lock_owner = words.named("lock").map(|owner| self.lock_owner(&owner));
         if let Some(key) = words.named("key") {
-            // The fingerprint that belongs to an idempotency key covers the whole request, as in a real call, even if
-            // the request is sent in several pieces.
+            // The fingerprint that belongs to an idempotency key covers the whole request, as in a real call, even if a
+            // large plan is sent in several commands.
             let fingerprint = words.named("call").unwrap_or_else(|| format!("{words:?}"));
             // When the call has a connection, the engine itself finds the owner of the idempotency key, as in a real
             // call.

@@ -27,8 +27,8 @@ fn text() -> String {
     "x".to_owned()
 }
 
-/// Returns one refusal of each kind. The function `position` must list all kinds: the compiler reports a kind that is
-/// missing there.
+/// Returns one refusal of each kind, in the order of the function `position`. The compiler reports a kind that
+/// `position` does not name, and a test compares the two lists.
 fn every() -> Vec<Refusal> {
     let (task, workflow, agent) = (TaskId::FIRST, WorkflowId::FIRST, AgentId::FIRST);
     vec![

@@ -8,7 +8,7 @@ use engine::{Command, Timestamp};
 
 use crate::bench::{Bench, Words};
 
-/// Reads a command about reviews. Scripts name reviews by their number: review1.
+/// Reads a command about reviews. Scripts name reviews by their number, for example `review1`.
 pub(crate) fn command(bench: &mut Bench, verb: &str, words: &mut Words) -> Result<Command, String> {
     if verb == "review" {
         let provider = words.word("a provider")?;

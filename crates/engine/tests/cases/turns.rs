@@ -11,7 +11,8 @@ use engine::{Command, Json, Timestamp};
 
 use crate::bench::{Bench, Words};
 
-/// Reads a command of the runner. Scripts name turns and approvals by their number: turn1, approval1.
+/// Reads a command of the runner. Scripts name turns and approvals by their number, for example `turn1` and
+/// `approval1`.
 #[expect(clippy::too_many_lines, reason = "one match that names every verb")]
 pub(crate) fn command(bench: &mut Bench, verb: &str, words: &mut Words) -> Result<Command, String> {
     let attempt = |words: &mut Words| Ok::<_, String>(words.number("attempt")?.unwrap_or(1));

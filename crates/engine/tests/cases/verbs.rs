@@ -63,7 +63,7 @@ fn agent(bench: &mut Bench, verb: &str, words: &mut Words) -> Result<Command, St
     })
 }
 
-/// Reads a command about tokens. Scripts name tokens by their number: token1 is the first token that was created.
+/// Reads a command about tokens. Scripts name tokens by their number: `token1` is the first token that was created.
 fn token(bench: &mut Bench, verb: &str, words: &mut Words) -> Result<Command, String> {
     let name = words.word("a name")?;
     if verb == "revoke" {

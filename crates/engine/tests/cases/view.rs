@@ -204,7 +204,7 @@ fn checkpoints(bench: &mut Bench, name: &str) -> String {
     if shown.is_empty() { "none".to_owned() } else { shown.join("; ") }
 }
 
-/// Fills a template's plan with values for its variables.
+/// Shows the tasks of a template after its variables are replaced by the values in the script line.
 fn fill(bench: &mut Bench, name: &str, words: &mut Words) -> String {
     let id = bench.template(name);
     let Some(template) = bench.tables.templates.get(&id) else {

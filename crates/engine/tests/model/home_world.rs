@@ -70,7 +70,7 @@ pub(crate) enum HomeAction {
         named: Option<usize>,
         act: HomeAct,
     },
-    /// A client registers over the connection `via` under the name of an agent, which may resume that agent.
+    /// A client registers over the connection `via` under the name of an agent. The registration may resume that agent.
     Register {
         via: usize,
         name: usize,

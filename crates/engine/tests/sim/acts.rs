@@ -283,8 +283,8 @@ impl Crew {
         self.order(caller, command, place)
     }
 
-    /// Returns the command that sets a plan at once, or queues the commands that set it in pieces. Between these
-    /// commands, other callers may try to use tasks of the unfinished plan, which must stay hidden.
+    /// Returns the command that sets a plan at once, or queues several commands that each store some tasks of it.
+    /// Between these commands, other callers may try to use tasks of the unfinished plan, which must stay hidden.
     fn set_plan(&mut self, tables: &Tables, workflow: engine::id::WorkflowId) -> Order {
         let (tasks, seed) = (self.plan(), self.rng.seed());
         let Some(piece) = plans::rows(tasks, workflow, Timestamp(self.now), seed) else {
@@ -314,8 +314,8 @@ impl Crew {
         if let Some(task) = hidden.filter(|_| self.rng.percent(30)) {
             commands.push(Command::Move { task, attempt: None, to: Target::Skipped { reason: self.text() } });
         }
-        // Sometimes the planner dies before it has committed all pieces. In that case its unfinished plan stays in the
-        // store.
+        // Sometimes the planner dies before it sends the command that completes its plan. In that case its unfinished
+        // plan stays in the store.
         if self.rng.percent(80) {
             commands.push(Command::CommitPlan {
                 workflow,

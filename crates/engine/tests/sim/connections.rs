@@ -80,7 +80,8 @@ impl CrewConnection {
         let (agent, standing) = match self.kind {
             ConnectionKind::Stdio => (agent, Standing::Client),
             ConnectionKind::CommandLine | ConnectionKind::SharedToken => (agent, Standing::Shared),
-            // A call counts as a call of the agent that it names only if the token belongs to that agent.
+            // A call that names no agent, or the agent to which the token belongs, counts as a call of that agent. A
+            // call that names another agent is treated as on a shared connection.
             ConnectionKind::BoundToken if agent.is_none() || agent == self.bound => (self.bound, Standing::Vouched),
             ConnectionKind::BoundToken => (agent, Standing::Shared),
         };

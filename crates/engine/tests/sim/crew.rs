@@ -122,7 +122,8 @@ impl Crew {
         if self.recent.len() >= RECENT_MAX {
             self.recent.pop_front();
         }
-        // A caller sends each piece of a plan once and in order. So pieces are not kept to be repeated later.
+        // Later steps may repeat the commands in `recent`. Commands that store only a part of a plan are left out,
+        // because a caller sends each of them once and in order.
         if order.step.command.is_final() {
             self.recent.push_back(order.clone());
         }

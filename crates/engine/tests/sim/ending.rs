@@ -1,5 +1,5 @@
-//! The end of a run of the simulator: all agents are gone and expired leases are ended. Then every task that can be
-//! completed must be completed.
+//! The end of a run of the simulator: all agents are gone, and their expired leases are ended. Then new agents must be
+//! able to claim and complete every task whose claim nothing prevents.
 
 use engine::approval::{ApprovalDecision, Source};
 use engine::command::{EndRound, OpenReview, RoundAnswer, RoundEnd, StartRound, Target};
@@ -21,7 +21,7 @@ const LATER_MS: i64 = 25 * 3_600_000;
 
 pub(crate) fn run(machine: &mut Machine, crew: &mut Crew) -> Verdict {
     crew.now += LATER_MS;
-    // All open approvals expire, which resumes tasks whose agents are gone.
+    // All open approvals expire. This resumes the paused tasks that waited for them.
     while let Some(Reply::ApprovalsExpired { more: true, .. }) =
         act(machine, crew, Caller::with_rights(Rights::Engine), Command::ExpireApprovals)?
     {}

@@ -200,8 +200,8 @@ impl Fault {
 
     /// Applies the planted faults that change the acting agent or the caller's rights.
     fn bend_identity(self, tables: &Tables, step: &Step) -> Option<Step> {
-        // The code below changes the caller of the step, and the keys of another caller would be different ones. So a
-        // step with an idempotency key is not changed, except for the fault `KeysLeftBehind`, which is about keys.
+        // The code below changes the caller of the step. Idempotency keys belong to one caller, so a step with such a
+        // key is not changed. The exception is the fault `KeysLeftBehind`, which is about these keys.
         if step.caller.key.is_some() && self != Self::KeysLeftBehind {
             return None;
         }
@@ -209,8 +209,8 @@ impl Fault {
         let is_agent = matches!(step.caller.rights, Rights::Agent | Rights::Runner);
         match (self, &step.command) {
             (Self::ForeignRenewal, Command::Heartbeat { .. } | Command::Renew) => {
-                // The engine renews a lease only when a tenth of it has passed. So the fault needs an agent with a
-                // lease that is due for renewal.
+                // The engine renews a lease only when a tenth of it has passed. So this fault changes the step only if
+                // a lease of the named agent is due for renewal.
                 let due = |task: &Task| {
                     let lease_ms = tables.workflows.get(&task.workflow).map(|workflow| workflow.lease_ms);
                     let until = task.state.running_lease().map(|lease| lease.until);

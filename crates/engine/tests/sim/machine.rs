@@ -47,7 +47,7 @@ pub(crate) struct Memory {
     pub(crate) protected: BTreeSet<TaskId>,
 }
 
-/// All facts about one step of the simulator.
+/// One step of the simulator, as the checks see it: the state before and after the step, its command, and its result.
 pub(crate) struct Seen<'a> {
     pub(crate) before: &'a Tables,
     pub(crate) after: &'a Tables,
@@ -122,7 +122,8 @@ impl Machine {
         Ok(change.reply)
     }
 
-    /// Checks the counters of the whole state, not only of the parts that the last steps changed.
+    /// Checks that the two copies of the state are equal, and that the counters of the whole state are right. The check
+    /// after each step looks only at the parts that the step changed.
     pub(crate) fn audit(&self) -> Verdict {
         if self.before != self.tables {
             return Err(Broken { rule: "only writes change the state", what: "the two copies differ".to_owned() });

@@ -1,4 +1,4 @@
-//! Makes random plans for the simulator: Most of these plans have no cycles. The tasks use every field that decides
+//! Makes random plans for the simulator. Most of these plans have no cycles. The tasks use every field that decides
 //! which agent may claim a task.
 
 use engine::id::{Ids, WorkflowId};

@@ -13,7 +13,8 @@ use engine::{Event, Write};
 use crate::check::hold;
 use crate::machine::{Memory, Seen, Verdict};
 
-/// Recounts the stored numbers that the step may have changed.
+/// Counts the rows again for the stored numbers that the step may have changed, and checks that these numbers are
+/// right.
 pub(crate) fn step(seen: &Seen<'_>, memory: &Memory) -> Verdict {
     let graph =
         |write: &Write| matches!(write, Write::Insert(..) | Write::Edges(_) | Write::Drop(_) | Write::Waits(..));
@@ -56,7 +57,7 @@ fn edges(set: &BTreeSet<(TaskId, TaskId)>, from: TaskId) -> impl Iterator<Item =
     set.range((from, TaskId::FIRST)..=(from, TaskId::LAST)).map(|(_, to)| *to)
 }
 
-/// Recounts all stored numbers of the state.
+/// Counts the rows again for all stored numbers of the state, and checks that these numbers are right.
 pub(crate) fn whole(tables: &Tables, memory: &Memory) -> Verdict {
     acyclic(tables)?;
     counters(tables)?;
@@ -113,14 +114,14 @@ fn counters(tables: &Tables) -> Verdict {
     Ok(())
 }
 
-/// Returns whether the tasks of a workflow are pieces of a plan that is not set. This can also be so when a person has
-/// abandoned the workflow.
+/// Returns whether the tasks of a workflow belong to a plan that is not set. The plan of an abandoned workflow can be
+/// unfinished, too, so the status alone does not show this.
 fn is_draft(workflow: &Workflow) -> bool {
     workflow.status == WorkflowStatus::Planning || workflow.draft.is_some()
 }
 
-/// Checks that the dependencies have no cycle. Removes the tasks that wait for no remaining task, and repeats this
-/// until no task remains. If tasks remain that cannot be removed, there is a cycle.
+/// Checks that the dependencies have no cycle. Removes the tasks that wait for no remaining task, and repeats this as
+/// often as possible. If tasks remain, there is a cycle.
 fn acyclic(tables: &Tables) -> Verdict {
     let mut left: BTreeMap<TaskId, usize> = tables.tasks.keys().map(|id| (*id, 0)).collect();
     for (task, _) in &tables.dependencies {
