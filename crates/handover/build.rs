@@ -6,9 +6,9 @@ use std::process::Command;
 /// The first version of the GNU C library (glibc) that can read packed relocations.
 const GLIBC_MIN: (u32, u32) = (2, 36);
 
-/// Asks the linker to pack the program's relocations. A program reads all its relocations when it starts and keeps them
-/// in memory: over a megabyte here, or some kilobytes when they are packed. They are packed only in release builds, and
-/// only when the C library of this machine can read them.
+/// Asks the linker to pack the program's relocations. A program reads its relocations at each start and keeps them in
+/// memory. The relocations of `handover` take over a megabyte, or some kilobytes when they are packed. This function
+/// packs them only in release builds, and only when the C library of this machine can read packed relocations.
 fn main() -> std::io::Result<()> {
     let mut out = std::io::stdout();
     writeln!(out, "cargo::rerun-if-changed=build.rs")?;

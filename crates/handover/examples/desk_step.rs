@@ -1,6 +1,6 @@
-//! Calls one tool with the rights of a person or a coordinator, through the library. The test scripts in Python and
-//! JavaScript, which play scripted calls over MCP, run it for the calls of a person, because no caller has a person's
-//! rights over MCP. It is part of the tests and is not installed.
+//! Calls one tool with the rights of a person or a coordinator, through Handover's library and not over an interface.
+//! The test scripts in Python and JavaScript make their other calls over MCP, where no caller has a person's rights. So
+//! they run this program for the calls of a person. It is part of the tests and is not installed.
 //!
 //! usage: desk_step FOLDER person|coordinator TOOL < ARGUMENTS
 
@@ -24,8 +24,8 @@ async fn main() -> anyhow::Result<()> {
     std::io::stdin().read_to_string(&mut arguments)?;
     let file = folder.join("state/handover.db").display().to_string();
     let root = base::project::place::root(&folder);
-    // Reviews are run by the `handover` program, so the library needs its path. Cargo builds it into the parent folder
-    // of the examples.
+    // The library starts the `handover` program to run a review, so it needs the path of the program. Cargo puts the
+    // program into the parent folder of the folder with the examples.
     let own = std::env::current_exe()?;
     let binary = own.parent().and_then(std::path::Path::parent).map(|folder| folder.join("handover"));
     let surroundings = DeskSurroundings {

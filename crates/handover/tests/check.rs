@@ -1,4 +1,5 @@
-//! Tests `handover check`, called by a person and by a program, and with files of test cases.
+//! Tests `handover check`: its output for a person, its output for a program (`--json`), and its verdicts on whole
+//! files of test cases (`--batch`).
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 #![expect(clippy::disallowed_methods, reason = "starts the program itself")]
 
@@ -91,8 +92,8 @@ fn wrong_calls_are_told_apart_from_wrong_documents() {
     }
 }
 
-/// Checks every file of test cases with `handover check`, which prints one verdict per line, in order, with the case's
-/// id.
+/// Checks every file of test cases with `handover check`, which prints one verdict per line, in the order of the cases,
+/// with the case's id.
 #[test]
 fn files_of_cases() {
     let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));

@@ -41,11 +41,11 @@ use store::Sqlite;
 const ROUNDS_PER_FILE: usize = 5;
 /// The longest time without a message from a child process. After that the child counts as hung and the test fails.
 const SILENCE_MAX: Duration = Duration::from_secs(30);
-/// The longest random wait, in microseconds, between the start of a large plan and the kill. Writing such a plan in
-/// pieces takes about this long, so the kill usually happens in the middle of it.
+/// The longest random wait, in microseconds, between the start of a large plan and the kill. Writing such a plan takes
+/// several transactions and about this long, so the kill usually happens in the middle of it.
 const PLAN_MICROS: usize = if cfg!(debug_assertions) { 300_000 } else { 80_000 };
 /// The time, in milliseconds, by which the test's clock advances between two rounds of writing and killing. It is
-/// longer than a lease, and longer than an unfinished plan is kept.
+/// longer than a lease, and longer than the store keeps an unfinished plan.
 const ROUND_MS: i64 = 120_000;
 
 /// The instructions for one child process, which writes to the store until it is killed.
@@ -55,7 +55,7 @@ struct Order {
     seed: u64,
     shift_ms: i64,
     writers: usize,
-    /// True if one of the writers sets large plans, which are written in pieces.
+    /// True if one of the writers sets large plans, which are written in several transactions.
     plans: bool,
 }
 
@@ -195,8 +195,8 @@ struct Figures {
     rounds: usize,
     kills: usize,
     acks: usize,
-    /// The number of plans that the checks found half written, because a writer was killed while it wrote a plan in
-    /// pieces.
+    /// The number of plans that the checks found half written, because a writer was killed between two transactions of
+    /// a plan.
     drafts: usize,
     entries: u64,
     seconds: f64,
@@ -308,7 +308,7 @@ fn kill_writers(site: &Site<'_>, rng: &mut SeededRandom, ledger: &mut Ledger, fi
 enum Until {
     /// The kill waits until this many writes were acknowledged in total.
     Acks(usize),
-    /// The kill waits until a writer has started to set a large plan, which is written in pieces.
+    /// The kill waits until a writer has started to set a large plan, which is written in several transactions.
     LargePlan,
 }
 

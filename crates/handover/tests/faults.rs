@@ -110,7 +110,8 @@ fn a_fault_is_told_and_loses_nothing() {
     for case in CASES {
         let files = tempfile::tempdir().unwrap();
         let path = files.path().join("handover.db");
-        // Create the store first, so that only the system calls of the writers are counted.
+        // Create the store before `strace` starts. `strace` counts system calls to choose the one that fails, and must
+        // count only the calls of the writers.
         drop(runtime().block_on(Sqlite::open(&path, 1)).unwrap());
         let heard = run(case, &path, &files.path().join("trace"));
         assert!(heard.injected > 0, "{}: no call was made to fail", case.name);
@@ -119,8 +120,8 @@ fn a_fault_is_told_and_loses_nothing() {
             Course::Recovers | Course::Dies => assert!(told > 0, "{}: no caller was told", case.name),
             Course::Unharmed => assert_eq!(told, 0, "{}: told in vain", case.name),
         }
-        // A request that failed has not taken effect, unless it failed at an fsync: then its commit may be in the file,
-        // and the store cannot find out as long as fsyncs fail.
+        // A request that failed has not taken effect, unless an fsync failed. After a failed fsync the commit may be in
+        // the file, and the store cannot find out while fsyncs fail.
         let unknown = heard.faults.iter().any(|(_, unknown)| *unknown);
         match (case.inject.starts_with("fsync"), case.course) {
             (true, Course::Dies) => assert!(unknown, "{}: not told that it is unknown", case.name),
@@ -247,7 +248,8 @@ impl Tally {
     }
 }
 
-/// Alternates between sending a message and making another random call. A message that failed is not sent again.
+/// Alternates between sending a message and making a random call. When sending a message failed, the same message is
+/// not sent again.
 async fn write(service: Service, tally: Arc<Tally>, number: usize) {
     let report: Report = Arc::new(|ack| say(&Word::Ack(ack)));
     let board = Arc::new(Board::default());

@@ -80,8 +80,8 @@ fn claims_are_linearizable_on_postgres() {
     println!("{calls} calls");
 }
 
-/// Returns histories of real runs. The tests below plant a fault by changing an answer, and the checker must find the
-/// change.
+/// Returns histories (the calls of all clients on one task) of real runs. The tests below change an answer in a
+/// history, and the checker must find the change.
 fn histories() -> Vec<Vec<Call>> {
     runtime().block_on(async {
         let stores: Vec<Arc<dyn Store>> = vec![Arc::new(MemoryStore::default())];

@@ -176,7 +176,7 @@ fn who_has_no_call_for_two_hours_is_silent_until_the_next() {
     assert_eq!(survey(&folder).unwrap(), found(&[], &[A], &[]));
     live.touch(2 * SILENCE_MAX).unwrap();
     assert_eq!(survey(&folder).unwrap(), found(&[A], &[], &[]));
-    // A call with an older time than the last call does not move the recorded time of the last call back.
+    // This call has an older time than the last call. It must not move the recorded time of the last call back.
     live.touch(second).unwrap();
     live.tick(3 * SILENCE_MAX - second).unwrap();
     assert_eq!(survey(&folder).unwrap(), found(&[A], &[], &[]));
@@ -328,7 +328,8 @@ fn sessions_of_older_processes_in_the_shared_folder_still_count_as_life() {
     let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
     assert_eq!(look(&sessions, 7), (owned(&[C, A]), vec![], owned(&[B])));
     assert_eq!(sessions.snapshot().taken_at, Timestamp(7));
-    // A read of the session files that began earlier but ended later does not replace the result of a newer read.
+    // The time 5 stands for a read of the session files that began before the last read and ended after it. Its result
+    // must not replace the newer result.
     look(&sessions, 5);
     assert_eq!(sessions.snapshot().taken_at, Timestamp(7));
     // When a store does not know a session in the shared folder, it keeps the session's file for a week, because the
@@ -466,14 +467,14 @@ fn what_a_process_started_does_not_keep_it_alive() {
     let mut command = Holder::command(&folder, &[A.to_owned()]);
     command.env(CHILD, B);
     let mut holder = Holder::launch(&mut command);
-    // The process that the holder started reads the same input as the holder. `wait` would close that input and so end
-    // both, so the test takes the input first.
+    // The process that the holder started reads the same input as the holder. `wait` closes the input that a `Child`
+    // holds. Then the started process would end too early, so the test takes the input out of the `Child` first.
     let input = holder.process.stdin.take();
     holder.process.kill().unwrap();
     holder.process.wait().unwrap();
     assert_eq!(survey(&folder).unwrap(), found(&[B], &[], &[A]));
-    // The process that the holder started ends when its input is closed. Its output ends with it, so the test waits for
-    // the end of the output.
+    // The process that the holder started ends when its input is closed. When the output ends, too, the test knows that
+    // the process has ended.
     drop(input);
     holder.said.read_to_end(&mut Vec::new()).unwrap();
     assert_eq!(survey(&folder).unwrap(), found(&[], &[], &[A]));

@@ -1,4 +1,4 @@
-//! Tests the commands for a person who watches over the work of agents: their output and exit code.
+//! Tests the output and the exit codes of the commands with which a person watches the work of agents.
 #![expect(clippy::disallowed_methods, reason = "starts the program it tests")]
 #![expect(clippy::expect_used, reason = "a test that cannot go on has failed")]
 

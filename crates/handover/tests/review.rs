@@ -1,5 +1,5 @@
 //! Tests whole review sessions with requesters and reviewers that behave randomly. Each request gets a response that
-//! the protocol's checker accepts, and the session in the store matches a simple model.
+//! the protocol's checker accepts, and the session in the store has the state that a simple model computes.
 //!
 //! A failure prints the seed. `HANDOVER_REVIEW_SEED` repeats the failed session, and `HANDOVER_REVIEW_SESSIONS` sets
 //! the number of sessions.
@@ -30,7 +30,7 @@ enum Way {
     Ends(TurnEnd),
 }
 
-/// A reviewer that does arbitrary things, and records how often it was started and its last behaviour.
+/// A reviewer whose program behaves at random. It records how often the program was started, and the last behaviour.
 struct Wild<'r> {
     rng: &'r mut SeededRandom,
     iteration: u64,
@@ -67,7 +67,8 @@ impl Wild<'_> {
         response
     }
 
-    /// Chooses a reviewer's behaviour at random from all kinds that the protocol's rules name, and some others.
+    /// Chooses the behaviour of a reviewer's program at random: a valid response, one of several invalid responses, or
+    /// an end without a response, such as a timeout.
     fn way(&mut self) -> Way {
         let good = self.good();
         let text = good.to_string();
@@ -164,7 +165,8 @@ impl AskedProgram for Wild<'_> {
     }
 }
 
-/// A review session as a model without a store knows it: the number of rounds, and whether each finding is open.
+/// The expected state of a review session, computed without the store: the number of rounds, and whether each finding
+/// is open.
 #[derive(Debug, Default)]
 struct Model {
     rounds: u64,
@@ -179,7 +181,8 @@ fn provider(folder: &std::path::Path) -> Provider {
     Provider::find(Some(folder), Some(folder), "wild").unwrap()
 }
 
-/// Returns a review request, mostly for the next iteration, with decisions on arbitrary findings.
+/// Returns a random review request. Most requests are for the next iteration (round) and are valid. A request may
+/// accept or reject any findings.
 fn request(rng: &mut SeededRandom, model: &Model) -> Vec<u8> {
     let next = model.rounds + 1;
     let iteration = if rng.percent(85) { next } else { [0, 1, 3, 99][rng.below(4)] };

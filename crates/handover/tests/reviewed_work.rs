@@ -127,8 +127,8 @@ impl Scene {
         std::fs::write(self.root().join(name), content).unwrap();
     }
 
-    /// Lets the worker request a review and describe its work only with praise. Returns the work as the reviewer got
-    /// it.
+    /// Lets the worker request a review with the text "All is well." as the description of its work. Returns the work
+    /// as the reviewer got it.
     fn reviewed(&self, task: &str) -> Value {
         let ask = json!({"task_id": task, "content": "All is well.", "wait_seconds": 50});
         let answer = self.worker("review_request", &ask);
@@ -196,13 +196,15 @@ fn a_configured_worktree_elsewhere_hides_nothing() {
 fn a_decoy_workspace_hides_no_work() {
     let scene = Scene::new(true);
     let task = scene.claimed();
-    // The worker tries to hide its work: it records a worktree on an empty branch and works in the main worktree.
+    // The worker tries to hide its work: it records a new worktree without changes as its workspace, and works in the
+    // main worktree.
     let make = json!({"workflow_id": scene.workflow, "branch": "empty", "create_worktree": true, "task_ids": [task]});
     scene.worker("workspace_create", &make);
     scene.write("work.txt", "work\n");
     let shown = scene.reviewed(&task);
     assert_shows(&shown, &["work.txt"], &["All is well"]);
-    // The worker tries to hide its first commit: it makes a branch and records its own second-last commit as the base.
+    // The worker tries to hide its first commit: it makes two commits on a branch and records the first of them as the
+    // base of the branch.
     let side = scene.folder.path().join("side");
     git(&scene.root(), &["worktree", "add", "-q", "-b", "side", side.to_str().unwrap()]);
     for name in ["first.txt", "second.txt"] {
@@ -217,7 +219,7 @@ fn a_decoy_workspace_hides_no_work() {
     scene.worker("workspace_create", &make);
     let shown = scene.reviewed(&task);
     assert_shows(&shown, &["first.txt", "second.txt"], &["work.txt"]);
-    // The review request names the changes that the reviewer does not see.
+    // The change in the main worktree is not shown to the reviewer, but the review request names the changed file.
     assert!(text(&shown, "x-source").contains("these changes are not shown: \"work.txt\""), "{shown:#}");
     std::fs::write(side.join("third.txt"), "x\n").unwrap();
     scene.is_refused_as_changed(&task);
@@ -262,8 +264,8 @@ fn the_worktree_of_another_task_shows_nothing_of_it() {
     let said = scene.refused("review_request", &json!({"task_id": tasks[1], "content": "All is well."}));
     let message = text(&said, "message");
     assert!(message.starts_with(&format!("{}, which", tasks[0])) && message.contains("uses the workspace"), "{said}");
-    // After the task of the other agent is completed, Handover compares the shared worktree with its state at the claim
-    // of the second task. So the first task's file is not shown.
+    // Two agents work in one worktree. After the first task is completed, Handover shows the changes since the claim of
+    // the second task. So the file of the first task is not shown.
     let done = json!({"id": tasks[0], "status": "completed", "outcome": "good"});
     scene.call(&Visitor::person(), "task_update_status", &done).unwrap();
     let shown = scene.reviewed(&tasks[1]);

@@ -1,5 +1,5 @@
 //! Tests of the repository's scripts: `scripts/outside` starts a command that is no descendant of the caller,
-//! `scripts/test` runs every step even if one fails, and the documentation has figures of every long test that
+//! `scripts/test` runs every step even if one fails, and the documentation has the results of every long test that
 //! `scripts/prove` runs.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test fails where something unforeseen happens")]
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(120);
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// A script that prints the environment, then the name and the program of every ancestor process.
+/// A script that prints the environment, then the process id, the name and the program of every ancestor process.
 const LOOK: &str = r#"
 env
 pid=$$
@@ -44,7 +44,8 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// Waits until a condition is true. The function polls, because the test gets no signal of the change.
+/// Waits until a condition is true. The function checks the condition again and again, because no event tells the test
+/// that it became true.
 fn wait_until(what: &str, is_true: impl Fn() -> bool) {
     let until = now() + PATIENCE;
     while !is_true() {
@@ -84,7 +85,8 @@ fn a_command_outside_sees_neither_marks_nor_the_agent_above() {
     };
     let is_above = |seen: &str| seen.lines().any(|line| line.starts_with("ancestor ") && line.contains("claude"));
     let has = |seen: &str, name: &str| seen.lines().any(|line| line.starts_with(&format!("{name}=")));
-    // Without the second command, `true`, bash would replace itself by the first command.
+    // Without the second command, `true`, bash would replace itself by the first command and would no longer be its
+    // ancestor.
     let inside = run("sh \"$LOOK\"; true");
     assert!(is_above(&inside) && marks().iter().all(|name| has(&inside, name)), "{inside}");
     let outside = run("scripts/outside sh \"$LOOK\"; true");
@@ -193,8 +195,8 @@ fn the_test_command_with_postgres_runs_every_step_and_lists_the_failed_ones() {
     }
 }
 
-/// Every long test that `scripts/prove` runs has figures in the documentation. Missing figures mean that the test was
-/// never run.
+/// Checks that the documentation has the results of every long test that `scripts/prove` runs. Missing results mean
+/// that the test was never run.
 #[test]
 fn every_proof_has_its_last_figures_in_the_documentation() {
     let list = program("scripts/prove").output().unwrap();

@@ -269,7 +269,7 @@ fn cases() {
     }
 }
 
-/// Returns a folder in which a client was set up.
+/// Returns a project folder in which `handover setup` was applied for a client.
 fn set_up(client: ClientProgram, files: &str) -> (Folder, SetupSurroundings) {
     let folder = Folder::new();
     folder.fill(files);
@@ -385,7 +385,7 @@ fn a_failure_in_the_middle_gives_everything_back() {
     let around = folder.around(&BTreeMap::new());
     let mut broken = plan(ClientProgram::ClaudeCode, SetupReach::Project, &around).unwrap();
     // The last edit repeats the first one. It creates a file that exists by then, so it fails after all other edits
-    // succeeded.
+    // succeeded. Then `apply` must undo these edits.
     broken.edits.push(broken.edits[0].clone());
     apply(&broken, &around.receipts).unwrap_err();
     assert_eq!(folder.show(), "");

@@ -209,7 +209,7 @@ fn a_token_is_never_written_where_git_would_take_it() {
     fs::write(place.base.join("home/.git/info/exclude"), ".codex/\n").unwrap();
     let written = place.run(&["codex", "--http", "--yes"], Path::new(&path));
     assert_eq!(written.status.code(), Some(0), "{}", said(&written.stderr));
-    // A file that git tracks does not count as ignored, even if a pattern matches it.
+    // A file that git tracks does not count as ignored, even if a pattern in `.gitignore` matches it.
     fs::write(place.base.join("home/.codex/config.toml"), "").unwrap();
     git(&["add", "-f", ".codex/config.toml"]);
     let refused = place.run(&["codex", "--http", "--yes"], Path::new(&path));

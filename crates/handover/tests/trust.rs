@@ -136,8 +136,8 @@ fn run_asks_at_a_terminal_and_refuses_elsewhere() {
     assert_eq!(site.json(&["status", "--json"])["settings"], json!([]));
 }
 
-/// An agent's session gets the list of changed settings that wait for a person, because the agent's model can tell the
-/// person.
+/// At its start an agent's session gets the list of changed settings that no person has accepted yet. The agent's model
+/// can then tell the person.
 #[test]
 fn a_session_is_told_what_waits() {
     let site = Site::new("");
@@ -217,7 +217,7 @@ fn a_store_that_came_with_the_repository_is_refused() {
     tracked.git(&["update-index", "--no-split-index"]);
     // A store that the caller names with `--store` counts as the caller's own.
     assert_eq!(tracked.run(&["--store", "../mine.db", "status"]).0, 0);
-    // The person follows the advice of the refusal, and then the store is accepted.
+    // The person removes the store from git, as the refusal advises, and then the store is accepted.
     tracked.git(&["rm", "-r", "--quiet", ".handover/state"]);
     let (code, _, errors) = tracked.run(&["status"]);
     assert_eq!(code, 0, "{errors}");

@@ -5,7 +5,8 @@
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
-    /// The database failed: disk full, input/output error, constraint, out of memory.
+    /// The database failed: the disk is full, reading or writing failed, a row violates a constraint, or memory is used
+    /// up.
     #[error("the database failed")]
     Sqlite(#[from] rusqlite::Error),
     #[error("the database server failed")]

@@ -92,8 +92,8 @@ pub(crate) fn read_workflow_detail(row: Vec<SqlValue>) -> Result<(engine::id::Wo
     Ok((id, detail))
 }
 
-/// Returns a task's state as the values of the columns status, holder, lease_since, lease_until, actor, note,
-/// block_kind and block_role.
+/// Returns a task's state as the values of the columns `status`, `holder`, `lease_since`, `lease_until`, `actor`,
+/// `note`, `block_kind` and `block_role`.
 fn state(state: &TaskState) -> [SqlValue; 8] {
     let lease = state.lease();
     let (actor, note): (Option<&Actor>, Option<&String>) = match state {
@@ -326,7 +326,7 @@ pub(crate) fn read_mailbox(row: Vec<SqlValue>) -> Result<Mailbox, Fault> {
     Ok(Mailbox { owner: row.parsed()?, sequence: row.count()?, unread: row.count()? })
 }
 
-/// Returns a message's state as the values of the columns state and state_at.
+/// Returns a message's state as the values of the columns `state` and `state_at`.
 pub(crate) fn message_state(state: MessageState) -> [SqlValue; 2] {
     match state {
         MessageState::Unread => ["unread".into(), SqlValue::Null],

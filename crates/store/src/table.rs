@@ -42,7 +42,8 @@ pub(crate) fn insert_sql(table: &str, columns: &[&str], rows: usize) -> String {
     sql
 }
 
-// New columns are added at the end of a table's list. So the values of an older row are the first values of a new row.
+// New columns are added at the end of a table's list. So the values of a row from an older schema belong to the first
+// columns of the present schema.
 tables! {
     WORKFLOW = "workflow" by "id" {
         id name status parallel_max lease_ms lock_owner lock_since lock_until draft_token draft_until tasks open sequence

@@ -96,9 +96,9 @@ impl Verifier<'_> {
                 let unlike_kept = self.kept.iter().any(|kept| kept.seq == entry.seq && kept.hash != entry.hash);
                 (rewritten || unlike_kept).then_some(Doubt::Certain(Tampering::Changed))
             }
-            // The hash is right for a lower entry number, or for no number. The entries at lower numbers were already
-            // found genuine, so an entry whose hash is right for a lower number is a copy. In both cases the entry that
-            // belongs here was overwritten.
+            // The hash is right for a lower entry number, or for no number at all. All entries with lower numbers were
+            // already found genuine, so this entry is a copy of one of them or a forgery. It replaced the entry that
+            // belongs here.
             Some(_) | None => Some(Doubt::Certain(Tampering::Changed)),
         }
     }

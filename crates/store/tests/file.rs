@@ -1,4 +1,4 @@
-//! Tests of one SQLite file in one process: batches, readers, damage, other schemas.
+//! Tests of one SQLite file in one process: batches of commands, readers, damaged files, and files of other schemas.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -200,8 +200,8 @@ async fn processes_share_the_file_fairly() {
         let mut others = start_all("write", &path, 8);
         others.iter_mut().for_each(|other| other.tell("go"));
         others.iter_mut().for_each(|other| assert_eq!(other.hear(), "open"));
-        // On a busy machine a process may wait for a processor for some tenths of a second. The longer all processes
-        // write, the less such a wait changes their shares of the writes.
+        // On a busy machine a process may wait for a processor for some tenths of a second. The test compares how much
+        // each process has written. The longer all processes write, the less such a wait changes the result.
         let span = busy::patience(Duration::from_millis(2_500)).min(Duration::from_secs(20)).as_millis().to_string();
         others.iter_mut().for_each(|other| other.tell(&span));
         let done: Vec<u64> = others.iter_mut().map(Other::hear_number).collect();

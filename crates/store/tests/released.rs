@@ -216,8 +216,8 @@ async fn a_dump_and_an_export_of_0_1_0_become_the_same_store_on_postgres() {
     empty.remove().await;
 }
 
-/// Checks that a follower gets the whole log of a restored PostgreSQL dump, on a server whose transactions have other
-/// numbers.
+/// Checks that a follower gets the whole log of a restored PostgreSQL dump, on a server whose transaction numbers
+/// differ from the numbers in the dump.
 async fn followed(store: &dyn Store) {
     let expected = must(store::verify(store, &[]).await, "verify").entries;
     let (mut cursor, mut found, mut watch) = (store::Cursor::default(), 0, store.watch());

@@ -1,5 +1,5 @@
-//! The reference for the benchmark on SQLite: the same SQL statements in a plain loop, without Handover's queue, rules
-//! and hashes.
+//! The reference for the benchmark on SQLite: a plain loop runs the SQL statements that Handover runs, without
+//! Handover's queue, rules and hashes.
 
 use std::path::Path;
 use std::time::Instant;
@@ -101,8 +101,8 @@ pub(crate) fn claims(
     Ok((count / began.elapsed().as_secs_f64(), times))
 }
 
-/// Claims every task of a file, one task per transaction, as a single caller does. The benchmark counts the
-/// instructions of this run.
+/// Claims every task that the file `tasks` lists, one task per transaction, as a single caller does. The benchmark
+/// counts the machine instructions of this process.
 pub(crate) fn child(path: &str, tasks: &str) -> Result<()> {
     let text = std::fs::read_to_string(tasks)?;
     let mut lines = text.lines().map(str::to_owned);

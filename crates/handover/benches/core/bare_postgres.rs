@@ -1,5 +1,5 @@
-//! The reference for the benchmark on PostgreSQL: the SQL statements of Handover, prepared, one after the other, over
-//! the same kind of connection pool, but without Handover's rules.
+//! The reference for the benchmark on PostgreSQL: runs the prepared SQL statements of Handover one after the other,
+//! without Handover's rules. The connections come from the pool library that Handover uses, too.
 
 use anyhow::Result;
 use deadpool_postgres::Pool;

@@ -1,5 +1,5 @@
 //! Measures the speed of checking documents: one handoff (the report of an agent at the end of its work), a mebibyte of
-//! hostile input, and a complete run of `handover check`.
+//! input that is made to be slow to check, and a complete run of `handover check`.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -45,7 +45,7 @@ pub(crate) fn handoff(report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// Runs as a child process: checks the handoff `times` times, while the parent counts instructions.
+/// Runs as a child process: checks the handoff `times` times, while the parent counts machine instructions.
 pub(crate) fn child(times: &str) -> Result<()> {
     let valid = (0..times.parse::<u32>()?).filter(|_| std::hint::black_box(judge())).count();
     anyhow::ensure!(valid > 0, "the handoff must be valid");
@@ -69,7 +69,7 @@ pub(crate) fn instructions(folder: &Path, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// Measures the slowest check among several kinds of hostile input of one mebibyte.
+/// Checks several inputs of one mebibyte that are made to be slow to check, and reports the slowest check.
 pub(crate) fn hostile(report: &mut Report) -> Result<()> {
     const MEBIBYTE: usize = 1 << 20;
     let fill = |piece: &str, room: usize| piece.repeat(room / piece.len());

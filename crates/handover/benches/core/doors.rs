@@ -1,5 +1,5 @@
 //! Measures the speed of the interfaces (MCP over pipes and HTTP): the start time of a server, the cost of a call and
-//! of a connection, and the part of the store's speed that remains over HTTP.
+//! of a connection, and the claims per second over HTTP compared with direct calls of the store.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -80,7 +80,7 @@ fn request(id: u32, tool: &str, arguments: &str) -> String {
     )
 }
 
-/// Creates a store with a workflow, so that the measured start opens a store that exists.
+/// Creates a store with a workflow before a measurement, so that the measured server does not have to create them.
 pub(crate) fn prepared(folder: &Path, name: &str, tasks: usize) -> Result<(PathBuf, Vec<TaskId>)> {
     let place = folder.join(name);
     std::fs::create_dir_all(&place)?;
@@ -233,8 +233,8 @@ impl Drop for Site {
     }
 }
 
-/// One HTTP connection that stays open. `head` has the headers that every request sends. An answer consists of its
-/// headers in lower case and its body.
+/// One HTTP connection that stays open. `head` has the headers that every request sends. The function `answer` returns
+/// the headers in lower case, and the body.
 struct Connection {
     stream: TcpStream,
     reader: BufReader<TcpStream>,
@@ -356,7 +356,8 @@ pub(crate) fn claims(folder: &Path, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// Returns the agents that claim in one round. Each agent holds at most a hundred tasks.
+/// Returns the agents that claim tasks in one round of the benchmark. There are as many as needed so that no agent
+/// claims more than a hundred tasks.
 fn team(agents: &[AgentId], round: usize) -> Vec<AgentId> {
     let need = CLAIMS / 100;
     agents.iter().cycle().skip(round * need).take(need).copied().collect()
@@ -399,7 +400,8 @@ fn http_claims(site: &Site, door: &str, team: &[AgentId], tasks: &[TaskId]) -> R
     Ok(count / began.elapsed().as_secs_f64())
 }
 
-/// Measures reading the context of a task with a long history, compared with a task with a short history.
+/// Measures the time to read the context of a task (the texts that its agent gets) when the task has a long history,
+/// compared with a task with a short history.
 pub(crate) fn context(folder: &Path, report: &mut Report) -> Result<()> {
     let (store, tasks) = prepared(folder, "context", 2)?;
     let [short, long] = tasks.as_slice() else { anyhow::bail!("two tasks") };

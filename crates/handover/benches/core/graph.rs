@@ -131,8 +131,8 @@ pub(crate) fn waiting(folder: &Path, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// Writes the same rows as setting a plan does, in one transaction, with the same schema and indexes. This is the
-/// reference for the cost of setting a plan.
+/// Writes the same rows as setting a plan does, in one transaction, into the same tables. The time is the reference for
+/// the cost of setting a plan.
 fn bare_plan(connection: &rusqlite::Connection, round: usize) -> Result<f64> {
     let start = Instant::now();
     connection.execute_batch("BEGIN IMMEDIATE")?;

@@ -14,7 +14,8 @@ const ROUNDS: usize = 100;
 const GATES: &str = "[gates]\ndefault = \"allow\"\n\n[[gate]]\ncommand = [\"git\", \"push\"]\ndecision = \"ask\"\n\n\
                      [[gate]]\ncommand = [\"rm\"]\ndecision = \"deny\"\n\n[[gate]]\nwrite = \"infra/**\"\ndecision = \"deny\"\n";
 
-/// One hook call of a client: its event, the rest of its payload, and the expected part of the answer.
+/// One hook call of a client: a title, the event, further fields of the payload, and a text that the answer must
+/// contain.
 struct Case {
     what: &'static str,
     event: &'static str,
@@ -26,8 +27,8 @@ struct Case {
 
 const COMMAND: &str = "cd src && grep -rn 'fn main' . | head -20; cargo check 2>&1 | tail -5";
 
-/// Measures the answers of `handover hook`. Only a tool call that the gate rules alone decide has a time limit, because
-/// a client waits for that decision before every tool call.
+/// Measures the time until `handover hook` has answered. Only calls that the gate rules decide without the store have a
+/// time limit, because a client waits for the answer before every tool call.
 pub(crate) fn answers(folder: &Path, report: &mut Report) -> Result<()> {
     let empty = empty(folder)?;
     let bash = r#","tool_name":"Bash","tool_use_id":"t1","tool_input":{"command":"COMMAND"}"#;

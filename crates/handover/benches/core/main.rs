@@ -1,4 +1,4 @@
-//! The benchmark: measures Handover and a reference program in alternating rounds of one run, and prints a table.
+//! The benchmark: measures Handover and a reference program in turn, and prints a table.
 //!
 //! `scripts/bench` runs it. The program also starts itself as a child process, to measure many processes on one file,
 //! memory, and instruction counts.

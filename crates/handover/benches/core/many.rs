@@ -14,8 +14,8 @@ const PROCESSES: usize = 32;
 const EACH: usize = 150;
 const ROUNDS: usize = 5;
 
-/// Runs as a child process: claims the tasks of its file one after the other, and prints the microseconds of each
-/// claim.
+/// Runs as a child process: claims the tasks that its file lists, one after the other, and prints the microseconds of
+/// each claim.
 pub(crate) async fn child(path: &str, tasks: &str) -> Result<()> {
     let text = std::fs::read_to_string(tasks)?;
     let mut lines = text.lines();

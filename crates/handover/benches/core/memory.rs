@@ -1,4 +1,4 @@
-//! Measures the memory of a store with a million tasks, and the number of instructions of a claim.
+//! Measures the memory of a store with a million tasks, and the number of machine instructions of a claim.
 
 use std::path::Path;
 
@@ -82,8 +82,8 @@ pub(crate) fn million(folder: &Path, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// Counts the instructions of one claim with callgrind. Subtracts the count of a short run from the count of a long
-/// run, so that the start of the process does not count.
+/// Counts the machine instructions of one claim with callgrind. Subtracts the count of a short run from the count of a
+/// long run, so that the start of the process does not count.
 pub(crate) fn instructions(folder: &Path, report: &mut Report) -> Result<()> {
     if std::process::Command::new("valgrind").arg("--version").output().is_err() {
         eprintln!("  valgrind is not installed: instructions are not counted");

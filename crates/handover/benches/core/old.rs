@@ -1,4 +1,4 @@
-//! Compares this program with the program of version 0.1.0 over the same interface. The results are ratios.
+//! Compares this version of Handover with version 0.1.0. Each result is the ratio of the two versions' values.
 //!
 //! `scripts/bench` builds the old program from the repository's history and passes its path in `HANDOVER_BENCH_OLD`.
 //! Each program makes its own store from the same plan and gets the same calls, over MCP on a pipe.
@@ -16,14 +16,14 @@ use crate::rounds::{Bar, Report, median};
 
 /// The environment variable with the path of the old program, version 0.1.0.
 const OLD: &str = "HANDOVER_BENCH_OLD";
-/// The number of calls of a short run; `MANY` is the number of calls of a long run. The difference between the costs of
-/// the two runs leaves out the cost of the start.
+/// The number of calls of a short run; `MANY` is the number of calls of a long run. The benchmark subtracts the cost of
+/// the short run from the cost of the long run, so that the cost of the start does not count.
 const FEW: usize = 40;
 const MANY: usize = 190;
 /// The number of tasks of one workflow. At most 200 tasks of a workflow can run at a time.
 const WORKFLOW_TASKS: usize = 190;
-/// The number of runs of which the instructions are counted. The counts differ, because the two threads of a server do
-/// not always run in the same order.
+/// The number of runs whose machine instructions are counted. One run is not enough: the counts differ, because the two
+/// threads of a server do not always run in the same order.
 const COUNTS: usize = 3;
 /// The number of servers that run at once, each with one agent. An agent holds at most 200 tasks, so several agents are
 /// needed.
@@ -32,7 +32,7 @@ const IN_FLIGHT: usize = 8;
 const CLAIMS: usize = 1_520;
 const OPENING: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}"#;
 
-/// The kind of call whose instructions are counted. The benchmark repeats this call in one connection.
+/// The kind of call whose machine instructions are counted. The benchmark repeats this call in one connection.
 #[derive(Clone, Copy)]
 enum CountedCall {
     Claim,
@@ -148,7 +148,7 @@ fn old_program() -> Result<PathBuf> {
     Ok(PathBuf::from(path))
 }
 
-/// Counts the instructions of claims, completions and heartbeats with callgrind.
+/// Counts the machine instructions of claims, completions and heartbeats with callgrind.
 pub(crate) fn instructions(folder: &Path, report: &mut Report) -> Result<()> {
     if Command::new("valgrind").arg("--version").output().is_err() {
         anyhow::bail!("valgrind is not installed, and the part `old` counts instructions with it");
@@ -180,7 +180,7 @@ pub(crate) fn instructions(folder: &Path, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// Returns the number of all instructions of a server that got `calls` calls.
+/// Returns the number of all machine instructions of a server that got `calls` calls.
 fn counted(program: &Path, folder: &Path, call: CountedCall, calls: usize) -> Result<f64> {
     let tasks = if matches!(call, CountedCall::Heartbeat) { 1 } else { calls };
     let store = ReadyStore::new(program, folder, "store", tasks)?;

@@ -64,7 +64,8 @@ impl Field {
         for _ in 0..workflows {
             found.push(seed::ready(service, tasks.div_ceil(workflows)).await?.1);
         }
-        // Take one task of each workflow in turn, so that the callers work in different workflows.
+        // Sort the tasks so that neighbours belong to different workflows. Then callers that claim tasks from this list
+        // at the same time work in different workflows.
         let longest = found.iter().map(Vec::len).max().unwrap_or(0);
         let mixed = (0..longest).flat_map(|place| found.iter().filter_map(move |ids| ids.get(place).copied()));
         let tasks: Vec<TaskId> = mixed.collect();

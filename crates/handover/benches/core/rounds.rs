@@ -11,8 +11,8 @@ use anyhow::Result;
 /// The number of rounds of each comparison, not counting the noisy rounds.
 pub(crate) const ROUNDS: usize = 7;
 const ROUNDS_MIN: usize = 5;
-/// A round is noisy, and left out, when syncing the disk before or after it took this many times as long as the best
-/// sync.
+/// A round is noisy, and left out, when a sync of the disk before or after the round took this many times as long as
+/// the fastest sync.
 const NOISE_MAX: f64 = 2.0;
 
 pub(crate) struct Report {
@@ -62,7 +62,7 @@ impl Report {
         Ok(report)
     }
 
-    /// Returns the median time of writing and syncing 4 KiB, in microseconds. Remembers the best time of the run.
+    /// Returns the median time of writing and syncing 4 KiB, in microseconds. Remembers the shortest of these medians.
     pub(crate) fn fsync_us(&mut self) -> Result<f64> {
         let path = self.folder.join("fsync-probe");
         let mut file = File::create(&path)?;
@@ -89,8 +89,8 @@ impl Report {
         mut round: impl FnMut(usize) -> Result<(f64, f64)>,
     ) -> Result<Vec<usize>> {
         let mut rounds = Vec::new();
-        // The disk of a virtual machine changes its speed over time, so each comparison has its own best time of a
-        // sync.
+        // The disk of a virtual machine changes its speed over time, so each comparison finds the fastest sync of its
+        // own rounds.
         let mut best = f64::INFINITY;
         for number in 0..ROUNDS * 3 {
             let before = self.fsync_us()?;
@@ -131,8 +131,8 @@ impl Report {
         Ok(numbers)
     }
 
-    /// Adds the results of Handover and of the reference program to the table, with a bound on their ratio. These
-    /// results were measured without rounds.
+    /// Adds the results of Handover and of the reference program to the table, with a bound on their ratio. Callers use
+    /// it for results that were measured once and not in rounds.
     pub(crate) fn ratio(&mut self, what: &str, ours: f64, reference: f64, bar: Bar) {
         let ratio = ours / reference;
         self.rows.push(Row {

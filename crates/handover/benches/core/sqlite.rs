@@ -44,7 +44,8 @@ impl Field {
         self.tasks.by_ref().take(count).collect()
     }
 
-    /// Returns the agents that claim in one round, either for Handover or for the reference program.
+    /// Returns the agents that claim tasks in one round. Handover and the reference program pass different numbers, so
+    /// they use different agents.
     fn team(&self, number: usize, count: usize) -> Vec<AgentId> {
         let need = count / HELD + 1;
         self.agents.iter().cycle().skip(number * need).take(need.max(CALLERS)).copied().collect()

@@ -31,7 +31,7 @@ fn project(folder: &Path, tasks: u32, at_once: u32, rest: u32) -> Result<()> {
     )?;
     std::fs::write(folder.join("agent.sh"), AGENT)?;
     let names: String = (0..tasks).map(|task| format!("  - {{name: t{task}}}\n")).collect();
-    // The plan has a short lease, so that a run in which the runner misses a renewal fails visibly.
+    // The plan has a short lease, so that the run fails when the runner does not renew a lease in time.
     std::fs::write(folder.join("plan.yaml"), format!("name: bench\nlease_seconds: 5\ntasks:\n{names}"))?;
     let offered = handover(folder).args(["trust", "--json"]).stdout(Stdio::piped()).output()?;
     let offered: serde_json::Value = serde_json::from_slice(&offered.stdout)?;

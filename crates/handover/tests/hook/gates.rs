@@ -81,7 +81,7 @@ fn another_caption_or_time_limit_uses_the_same_approval() {
     let [asked] = &scene.approvals()[..] else { panic!("{:?}", scene.approvals()) };
     assert!(first.denied().contains(&asked.id.to_string()), "{first:?}");
     assert_eq!(asked.request.content, r#"{"command":"git push"}"#);
-    // The same command with another caption belongs to the same approval request.
+    // The same command with another caption (the field `description`) belongs to the same approval request.
     assert!(call(json!({"command": "git push", "description": "Send it"})).denied().contains(&asked.id.to_string()));
     scene.decide(asked.id, ApprovalDecision::Approve);
     // If a field of the tool's input changes how the command runs, the call needs another approval.

@@ -132,7 +132,8 @@ fn a_resumed_session_is_the_same_agent() {
     assert_ne!(other["id"], first["id"]);
 }
 
-/// The number of calls of a hook that gave up because the machine was busy, before the test fails.
+/// A hook gives up when the machine is too busy, and then the test calls it again. After this many calls the test
+/// fails.
 const HOOK_TRIES_MAX: u32 = 30;
 
 /// Tests two clients, each with its own MCP server. The payload of a hook can name any session, but the hook only
@@ -182,7 +183,7 @@ fn a_hook_does_not_speak_for_the_session_of_another_client() {
     let payload = scene.at().join("payload");
     for (event, held) in [("Stop", true), ("SessionEnd", false)] {
         std::fs::write(&payload, scene.payload(event, more.clone()).to_string()).expect("a file");
-        // A hook gives up when it has no processor for long, and says so. Only such a hook is called again.
+        // On a busy machine a hook may give up and report that it gave no answer. Only then is it called again.
         let tries = (0..HOOK_TRIES_MAX).map(|_| victim.shell(&["hook", event], Some(&payload)));
         let ran = tries.into_iter().find(|ran| !ran.out.contains("gave no answer within")).expect("an answer");
         assert_eq!((ran.code, ran.out.contains("block"), is_held()), (0, held, held), "{event}: {ran:?}");

@@ -25,7 +25,8 @@ fn every_event_of_a_real_client_is_answered_and_makes_no_store() {
     assert!(!folder.path().join("data").exists());
 }
 
-/// A hook that gets the payload of another event returns an error. This holds for every pair of events.
+/// A hook that is called for one event and gets the payload of another event returns an error. This holds for every
+/// pair of events.
 #[test]
 fn a_payload_of_another_event_is_an_error() {
     let folder = project("");

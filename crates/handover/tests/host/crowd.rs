@@ -64,7 +64,8 @@ async fn cut_at_any_moment_nothing_lives_on() {
             turns.spawn(async move {
                 tokio::time::sleep(moment).await;
                 let begun = now();
-                // Drop the host without waiting for it, as happens when its runner is killed.
+                // Drop the runner's handle of the host without waiting for the host's end, as happens when the runner
+                // is killed.
                 drop(host);
                 let end = tokio::task::spawn_blocking(move || settle(&folder)).await.unwrap().unwrap();
                 assert!(begun.elapsed() < patience(Duration::from_secs(10)), "{:?}", begun.elapsed());
@@ -122,7 +123,8 @@ fn hosts(folder: &std::path::Path) -> Vec<Pid> {
     found.map(|pid| Pid::from_raw(pid.parse().unwrap()).unwrap()).collect()
 }
 
-/// Measures one turn host in a separate process, so that no other test changes its descriptors and times.
+/// Measures one turn host in a separate process, so that no other test changes the measured numbers of file descriptors
+/// and times.
 #[test]
 fn one_costs_little() {
     const INSIDE: &str = "HANDOVER_TEST_INSIDE";

@@ -62,7 +62,7 @@ async fn the_lifeline_is_seen_behind_bytes_that_nobody_reads() {
     let launch = relay(&scene, "sleep", &["1000"]);
     let mut host = scene.start(&launch);
     let (mut input, _output) = host.relay().unwrap();
-    // The runner writes more than all pipes can hold, and the program reads nothing.
+    // The runner writes more than all pipes can hold, and the program reads nothing. So the write does not end.
     let stuck = timeout(Duration::from_millis(300), input.write_all(&vec![0; 1 << 20])).await;
     assert!(stuck.is_err());
     drop(input);

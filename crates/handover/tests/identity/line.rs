@@ -236,7 +236,7 @@ impl InnerDesk {
         self.runtime.block_on(self.now.service().execute(caller, command)).unwrap()
     }
 
-    /// Returns the number of agents that registered on this connection.
+    /// Returns the number of agents that registered on the connection with this session id.
     pub(crate) fn at_home(&self, session: SessionId) -> usize {
         self.runtime.block_on(self.now.service().ask(AgentIdNeed::OfSession(session))).unwrap().len()
     }

@@ -1,5 +1,5 @@
 //! Tests the table of permissions: every tool for every kind of caller, while the connection of the tested agent is
-//! alive and after it died, over every interface and on both databases. `table.txt` has the expected answers and
+//! alive and after it died, over every interface and on SQLite and PostgreSQL. `table.txt` has the expected answers and
 //! explains how to read them.
 #![expect(clippy::wildcard_enum_match_arm, reason = "of a JSON value the cases that matter are named")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
@@ -111,8 +111,8 @@ fn every_caller_of_the_table_comes_to_some_door() {
     assert_eq!(played, table.callers.iter().map(String::as_str).collect());
 }
 
-/// Tests a caller whose token is bound to one agent and whose header names another agent. The call acts as the token's
-/// own agent, and no new agent is made.
+/// Tests a caller whose token is bound to one agent and whose header `Handover-Agent` names another agent. The call
+/// acts as the token's own agent, and no new agent is made.
 #[test]
 fn a_bound_token_registers_its_own_agent_whatever_the_header_names() {
     let project = TableProject::new("bound", Database::Sqlite);
@@ -134,8 +134,8 @@ fn a_bound_token_registers_its_own_agent_whatever_the_header_names() {
     }
 }
 
-/// An agent that was made for a token belongs to the token. A process of the same user that registers the agent's name
-/// gets another agent.
+/// An agent that was made for a token belongs to the token. A process of the same user that registers under the agent's
+/// name gets a new agent.
 #[test]
 fn an_agent_made_for_a_token_is_resumed_by_no_process_of_the_user() {
     let project = TableProject::new("made", Database::Sqlite);

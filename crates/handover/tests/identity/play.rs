@@ -52,8 +52,9 @@ impl DoorKind {
         }
     }
 
-    /// Tells whether this kind of caller can make a call in this state of the tested agent's connection. When the
-    /// connection is dead, its own agent cannot call, except on the command line, where every call is a new process.
+    /// Tells whether this kind of caller can make a call in this state of the tested agent's connection. The caller
+    /// `own` is the tested agent itself. It cannot call after its connection died, except on the command line, where
+    /// every call is a new process.
     fn has(self, caller: &str, life: HomeLife) -> bool {
         life == HomeLife::Alive || caller != "own" || self == Self::Command
     }
@@ -116,7 +117,8 @@ enum AgentNaming {
     Nobody,
     Argument,
     Header,
-    /// The call names the agent in the arguments, or in the header when the tool takes no agent.
+    /// The call names the agent in the arguments, or in the header `Handover-Agent` when the tool has no argument for
+    /// an agent.
     Either,
 }
 

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-/// The largest load factor, in processes per processor. A higher load does not make a time limit longer.
+/// The largest load factor, in processes per processor. A load above this value does not make a time limit longer
+/// still.
 const SHARE_MAX: f64 = 60.0;
 
 /// Returns a time limit multiplied by the machine's load: with ten processes per processor everything takes ten times

@@ -15,8 +15,8 @@ use engine::{Caller, Command, Millis, Refusal, Reply, Rights};
 use crate::ack::{Ack, Report};
 use chance::SeededRandom;
 
-/// The number of tasks of a large plan: more rows than one piece of a plan holds, so that the plan is written in
-/// several transactions.
+/// The number of tasks of a large plan: more tasks than one transaction inserts, so that the plan is written in several
+/// transactions.
 pub(crate) const LARGE_PLAN: usize = 3_100;
 const LEASE: Millis = Millis::minutes(1);
 
@@ -203,8 +203,8 @@ impl Writer {
     }
 }
 
-/// Finishes plans that a killed process left incomplete, then sets a large plan, which is written in pieces. Refusals
-/// are ignored, because another writer may have finished or set a plan first.
+/// Finishes plans that a killed process left incomplete, then sets a large plan, which is written in several
+/// transactions. Refusals are ignored, because another writer may have finished or set a plan first.
 pub(crate) async fn plan_large(service: &Service, board: &Board, report: &Report) -> Result<(), Error> {
     for workflow in board.all_workflows() {
         let found: Workflow = service.view(move |world| world.workflow(workflow).cloned()).await?;

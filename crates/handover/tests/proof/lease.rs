@@ -1,5 +1,5 @@
-//! A second, minimal implementation of the rules for the lease of one task, independent of the engine. It gives the
-//! only correct answer to each call.
+//! A second, minimal implementation of the rules for the lease of one task, independent of the engine. For each call it
+//! computes the one correct answer.
 
 use engine::Timestamp;
 use engine::id::AgentId;

@@ -1,6 +1,6 @@
 //! Makes schemas for stores on the PostgreSQL server of the tests.
 
-/// Makes a new schema on the server that `scripts/postgres` started. Returns it as the URL of a store.
+/// Makes a new schema on the server that `scripts/postgres` started. Returns the URL of a store in this schema.
 #[expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 pub(crate) fn schema_of(name: &str) -> String {
     let server = std::env::var("HANDOVER_TEST_POSTGRES")

@@ -119,7 +119,7 @@ fn branch_of(scene: &Scene, workflow: &str, row: &Row) -> Vec<String> {
     found
 }
 
-/// Returns the worktrees, branches, folders, locks and processes that were left behind.
+/// Returns the worktrees, branches, folders, locks and processes that the runners of the workflow left behind.
 fn left(scene: &Scene, rows: &[Row]) -> Vec<String> {
     let mut found = scene.leftovers();
     let git = scene.project().join(".git");
@@ -134,8 +134,8 @@ fn left(scene: &Scene, rows: &[Row]) -> Vec<String> {
     for row in rows {
         let attempt = |branch: &str| branch.strip_prefix(&format!("handover/{}-", row.id))?.parse::<u64>().ok();
         for (branch, attempt) in branches.lines().filter_map(|branch| Some((branch, attempt(branch)?))) {
-            // The branch of an earlier claim may stay when it has work that is in no other branch. Any other branch is
-            // a leftover.
+            // The branch of an earlier claim may stay when it has work that is in no branch of a workflow. Any other
+            // branch of a claim is a leftover.
             let ahead = scene.git(&["log", "--oneline", branch, "--not", "--branches=handover/wf_*"]);
             if attempt >= row.attempt || ahead.trim().is_empty() {
                 found.push(format!("the branch {branch} of {}, with {ahead:?}", row.name));

@@ -9,7 +9,8 @@ use crate::scene::Scene;
 fn the_evaluator_takes_no_task_that_it_would_have_to_judge() {
     let mut scene = Scene::new();
     scene.settings.push_str("[evaluator]\nagent = \"judge\"\n");
-    // The runner gives work to its agents in the order of their names, so `judge` comes before `worker`.
+    // The runner gives work to its agents in the order of their names, so it tries to give each task to `judge` before
+    // `worker`.
     scene.agent("judge", "max_parallel = 2");
     scene.agent("worker", "");
     scene.settle();

@@ -102,7 +102,7 @@ impl Stage {
         Self { scene }
     }
 
-    /// Reads a file that the program of a task's agent saved in one of its runs.
+    /// Reads a file that the program of a task's agent saved. The file's name is the task's id with the ending `what`.
     fn kept(&self, workflow: &str, task: &str, what: &str) -> String {
         let id = self.id(workflow, task);
         fs::read_to_string(self.scene.sim().join(format!("{id}.{what}"))).unwrap()

@@ -80,7 +80,8 @@ fn below_a_turn_nobody_is_anybody_else() {
         "task claim => NOT_ELIGIBLE",
         "task claim => AGENT_ELSEWHERE",
         "task next => AGENT_ELSEWHERE",
-        // The program may call `task release` for its own task and gets success, but the claim stays.
+        // For the program's own task, `task release` reports success and changes nothing, because the runner itself
+        // ends the claim.
         "task release => done",
         "task status completed --outcome I say so => VERIFICATION_REQUIRED",
         "task status completed --outcome I say so => NOT_PERMITTED",

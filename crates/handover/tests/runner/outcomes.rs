@@ -48,8 +48,8 @@ fn cases() -> Vec<OutcomeCase> {
     parts.map(case).collect()
 }
 
-/// Makes a project whose settings and agent card (the file that describes the agent) send messages about certain
-/// problems to the agent `planner`.
+/// Makes a project whose settings and agent card (the file that describes the agent) route some kinds of problems, such
+/// as an unclear schema, to the agent `planner`.
 fn scene(case: &OutcomeCase) -> Scene {
     let mut scene = Scene::new();
     fs::write(scene.sim().join("output"), &case.text).unwrap();

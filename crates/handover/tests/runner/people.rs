@@ -13,7 +13,7 @@ use engine::id::ApprovalId;
 
 use crate::scene::{Ran, Scene};
 
-/// Runs an action on the store of a test project, as a person who decides.
+/// Opens the store of a test project and runs an action on it. The tests use it to decide and answer as a person.
 pub(crate) fn service<T>(scene: &Scene, act: impl AsyncFnOnce(&Service) -> T) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let file = scene.project().join(".handover/state/handover.db");

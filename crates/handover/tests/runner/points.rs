@@ -91,7 +91,7 @@ pub(crate) fn plan(words: &str, judge: &str) -> String {
     )
 }
 
-/// Starts runners until the workflow is completed. Returns the problems of the completed workflow.
+/// Starts runners until the workflow is completed. Returns the problems that the checks of the completed workflow find.
 pub(crate) fn worked(scene: &Scene, point: &str, workflow: &str, mut runner: Runner, killed_max: u32) -> Vec<String> {
     let mut told = String::new();
     for _ in 0..=killed_max {

@@ -77,8 +77,8 @@ fn starts(scene: &Scene, name: &str) -> u32 {
     std::fs::read_to_string(scene.sim().join(format!("{name}.count"))).map_or(0, |text| text.trim().parse().unwrap())
 }
 
-/// Returns the folders in which a reviewer's program ran. Some programs resume a conversation only in the folder in
-/// which the conversation began.
+/// Returns the folders in which a reviewer's program ran. There must be only one, because some programs resume a
+/// conversation only in the folder in which it began.
 pub(crate) fn rooms(scene: &Scene, name: &str) -> Vec<String> {
     let text = std::fs::read_to_string(scene.sim().join(format!("{name}.rooms"))).unwrap();
     let mut rooms: Vec<String> = text.lines().map(str::to_owned).collect();

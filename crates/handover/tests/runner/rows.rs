@@ -2,8 +2,8 @@
 
 use crate::scene::Scene;
 
-/// Each row: the task's name, the behaviour of its agent's program in one run after another, and the expected events.
-/// Agents whose names begin with `h-` report their work in handoff documents.
+/// Each row: the task's name, the behaviour of its agent's program in one run after another, and the expected events. A
+/// behaviour whose name begins with `h-` reports the work in a handoff document.
 const ROWS: &[(&str, &str, &str)] = &[
     ("finished", "finished", "first done verified merged completed"),
     ("late", "late", "first done verified merged completed"),

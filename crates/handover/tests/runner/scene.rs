@@ -13,7 +13,7 @@ pub(crate) struct Scene {
     folder: TempDir,
     /// The text of the settings file. Each added agent appends to it.
     pub(crate) settings: String,
-    /// Environment variables for `handover` in addition to its search path and folders.
+    /// Environment variables for `handover` in addition to `PATH`, `HOME` and `XDG_DATA_HOME`.
     pub(crate) environment: Vec<(&'static str, String)>,
 }
 
@@ -25,7 +25,8 @@ pub(crate) struct Ran {
     pub(crate) stderr: String,
 }
 
-/// The most repetitions of a git call that met a half-written registration of a worktree. Each takes some milliseconds.
+/// The maximum number of tries of a git call that fails because the registration of a worktree is half written. Each
+/// try takes some milliseconds.
 const HALF_WRITTEN_TRIES_MAX: usize = 200;
 
 pub(crate) fn program(path: impl AsRef<Path>) -> Command {
@@ -61,8 +62,8 @@ impl Scene {
             command.current_dir(self.project()).args(["-c", "user.name=t", "-c", "user.email=t@example.org"]);
             command.args(arguments).output().unwrap()
         };
-        // Git fails when it meets the registration of a worktree that a git of the runner is writing at that moment. The
-        // registration is complete a moment later.
+        // Git fails when it meets the registration of a worktree that a git process of the runner is writing at that
+        // moment. The registration is complete a moment later.
         let is_half_written = |output: &std::process::Output| {
             String::from_utf8_lossy(&output.stderr).contains("failed to read .git/worktrees")
         };
@@ -203,8 +204,8 @@ impl Scene {
     }
 }
 
-/// Returns the problem of a worktree that is no free slot. A slot is a worktree that one task after another uses. A
-/// free slot belongs to no task and has no branch checked out.
+/// Returns a text that describes a worktree that is no free slot, or `None` for a free slot. A slot is a worktree that
+/// one task after another uses. A free slot belongs to no task and has no branch checked out.
 fn used_slot(path: &Path) -> Option<String> {
     let is_slot = path.parent().and_then(Path::parent).is_some_and(|above| above.ends_with("handover/worktrees"));
     if !is_slot {

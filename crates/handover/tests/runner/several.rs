@@ -152,7 +152,7 @@ fn what_a_runner_held_that_never_comes_back_is_done_by_another() {
     begun(&scene, &workflow).kill();
     let ran = Runner::start(&scene, "b", &[&workflow]).end();
     assert_eq!(ran.code, 0, "{:#?}\n{}", ran.events, ran.stderr);
-    // When the killed runner starts again, it removes what it left behind.
+    // When the killed runner starts again, it removes the worktrees, folders and processes that it left behind.
     assert_eq!(Runner::start(&scene, "a", &[&workflow]).end().code, 0);
     assert_eq!(books::problems(&scene, &workflow), Vec::<String>::new());
     assert_eq!(strangers(&scene, &[]), Vec::<String>::new());

@@ -1,7 +1,7 @@
 //! Tests a machine that sleeps: its runner and agents are stopped for longer than a lease and then continue. An agent
-//! on the same machine that is awake does not take a claim of a stopped agent. Another machine may end a claim of the
-//! sleeping machine. If no other agent has claimed the task since then, the agent's program continues its work;
-//! otherwise the program is ended and its work is kept.
+//! on this machine that was not stopped does not take a claim of a stopped agent. Another machine may end a claim of
+//! the sleeping machine. When the sleeping machine continues and no other agent has claimed the task, the agent's
+//! program continues its work. When another agent has claimed it, the program is ended and its work is kept.
 
 use std::fs;
 use std::time::Duration;
@@ -112,18 +112,18 @@ fn writes_on_server(server: &str) -> Vec<String> {
     })
 }
 
-/// Waits longer than every lease that exists now.
+/// Waits until every lease that is not renewed has expired.
 fn sleep_past_the_lease() {
     rest(Duration::from_secs(2 * LEASE_SECONDS));
 }
 
-/// Says whether another agent uses the store while the runner and the first agent sleep.
+/// The behaviour of a second agent while the runner and the agent `sleeper` are stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Others {
     Nobody,
-    /// Another agent stays awake and tries to claim the tasks of the sleeping agents.
+    /// The second agent is not stopped and tries to claim the task of `sleeper`.
     Awake,
-    /// Another agent sleeps at the same time as the runner and the first agent, and wakes before them.
+    /// The second agent is stopped, too, and continues before the runner and `sleeper`.
     WakesFirst,
 }
 
@@ -142,8 +142,8 @@ fn one_machine_sleeps(scene: &Scene, others: Others) {
     roots.extend(sleeper.processes());
     let early = (others == Others::WakesFirst).then(|| Asleep::stop(&other.as_ref().unwrap().processes()));
     let asleep = stop_between_writes(scene, &roots);
-    // The stopped processes are at least the runner, the host process of the agent's program, this program, a client
-    // and the client's server.
+    // At least five processes are stopped: the runner, the host process of an agent's program, the agent's program, the
+    // client of the agent `sleeper`, and the client's MCP server.
     assert!(asleep.len() >= 5, "{asleep:?}");
     sleep_past_the_lease();
     early.into_iter().for_each(Asleep::wake);
@@ -270,8 +270,8 @@ fn a_turn_goes_on_over_postgres_when_nobody_took_its_task() {
     let runner = Runner::start(&scene, "here", &[&workflow]);
     wait_for("the turn", || scene.sim().join(format!("{task}.begun")).exists());
     let asleep = stop_between_writes(&scene, &[runner.pid()]);
-    // This machine sees the lock of the sleeping runner's session file. The other machine knows only the content of the
-    // store.
+    // The sleeping runner still holds the lock of its session file, so its own machine knows that it is alive. The
+    // other machine sees only the store, in which the lease has expired, and ends the claim.
     let watcher = StdioAgent::start(&scene, &other, "watcher", "talker");
     wait_for("the end of the claim", || !facts(&scene, &other, task).1);
     let (attempt, held, ends) = facts(&scene, &other, task);

@@ -18,7 +18,7 @@ fn scene(more: &str) -> Scene {
 const TWO: &str =
     "summary: two\ntasks:\n  - {name: one, description: warm}\n  - {name: two, description: warm, depends_on: [one]}\n";
 
-/// Returns the texts that the tasks wrote about their folder, in the order in which the tasks ran.
+/// Returns the texts that the agents' programs wrote about the folder in which they ran, in the order of their runs.
 fn found(scene: &Scene) -> Vec<String> {
     let files = fs::read_dir(scene.sim()).unwrap().flatten().map(|entry| entry.path());
     let mut files: Vec<_> = files.filter(|path| path.extension().is_some_and(|end| end == "found")).collect();

@@ -144,8 +144,8 @@ fn the_command_line_asks_for_a_person() {
     team.server.stop();
 }
 
-/// `log verify` names an entry that was edited in the database file. It can find a removed last entry only by heads
-/// (the number and hash of each topic's last entry) that were saved before.
+/// `log verify` names an entry that was edited in the database file. It notices that the last entry of a topic was
+/// removed only when it gets the heads (the number and hash of each topic's last entry) that were saved before.
 #[test]
 fn the_command_line_names_what_was_changed() {
     let team = Team::new();

@@ -209,7 +209,7 @@ fn what_is_too_long_is_refused_whole() {
     scene.end(doors);
 }
 
-/// Every stored text has a length limit, and may not hold characters that one of the databases cannot store.
+/// Every stored text has a length limit, and may not hold characters that SQLite or PostgreSQL cannot store.
 #[test]
 fn every_kept_text_has_a_bound() {
     let scene = Scene::new();
@@ -424,8 +424,8 @@ fn wrong_commands_say_what_is_wrong() {
     scene.end(Vec::new());
 }
 
-/// When a line on the pipe is far longer than allowed, the server does not keep it in memory, and it answers the lines
-/// after it.
+/// When a line on the pipe is far longer than allowed, the server does not keep it in memory, and it answers the later
+/// lines.
 #[test]
 fn an_endless_line_is_not_kept() {
     let place = Place::new();

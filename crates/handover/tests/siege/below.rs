@@ -1,5 +1,6 @@
 //! Tests commands that an agent's program started: some are refused, and the others run with the rights of the agent. A
-//! person in the terminal of an editor, or with agents' settings in the environment, still counts as a person.
+//! person in the terminal of an editor, or in a shell with environment variables that configure agents, still counts as
+//! a person.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -259,8 +260,9 @@ const DRIVEN: [(&str, &str); 5] = [
     ("opencode", include_str!("clients/opencode.txt")),
 ];
 
-/// In the transcripts every command was refused because of an environment variable or, without these variables, because
-/// of the client's program. The variables must be on Handover's list of variables that mark an agent.
+/// In the transcripts every command was refused, because Handover recognized the agent by an environment variable, or
+/// by the client's program when the variables were removed. The variables must be on Handover's list of variables that
+/// mark an agent.
 #[test]
 fn real_clients_were_refused_and_their_marks_are_known() {
     for (name, transcript) in DRIVEN {

@@ -147,7 +147,7 @@ impl Door {
         }
     }
 
-    /// Closes the interface. The process of a pipe must succeed and write nothing to standard error.
+    /// Closes the interface. The process behind a pipe must exit with success and write nothing to standard error.
     pub(crate) fn close(self) {
         if let Self::Pipe(pipe) = self {
             let (status, errors) = pipe.leave();
@@ -193,7 +193,7 @@ impl Heard {
     }
 }
 
-/// Returns the properties of a schema.
+/// Returns the fields of an object that a JSON schema describes, each with its own schema.
 pub(crate) fn properties(schema: &Value) -> Map<String, Value> {
     schema["properties"].as_object().cloned().unwrap_or_default()
 }

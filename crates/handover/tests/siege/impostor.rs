@@ -74,8 +74,8 @@ fn a_token_that_stands_for_one_agent_is_no_other() {
                 let over_mcp = team.server.post_mcp(team.token("bob"), &Era::New, call.as_bytes());
                 let text = over_mcp.message()["result"]["content"][0]["text"].to_string();
                 if is_public(tool) {
-                    // Every caller may use this tool, so the call succeeds, and it makes no difference which agent the
-                    // call names.
+                    // Every caller may use this tool. So the answer is 200, or 404 for a row that does not exist, and
+                    // it does not depend on the agent that the call names.
                     let is_read = [200, 404].contains(&answer.status);
                     assert!(is_read, "{tool} as {other} by {field}: {}", answer.text());
                     assert!(!text.contains("AGENT_ELSEWHERE"), "{tool} as {other} by {field}: {text}");
@@ -226,7 +226,7 @@ impl Open {
         let mut waiting_over_mcp = Connection::open(port);
         let call = tool_call(&Era::New, "task_wait", &wait).to_string();
         assert!(ask_mcp(&mut waiting_over_mcp, token, &Era::New, call.as_bytes()));
-        // Check that both calls are still waiting: no answer may have come yet.
+        // Check that the call over the API and the call over MCP are still waiting: no answer may have come yet.
         assert!(!waiting.has_come(Duration::from_millis(300)) && !waiting_over_mcp.has_come(Duration::from_millis(50)));
         Self { stream, session_stream, waiting, waiting_over_mcp, session }
     }
@@ -242,7 +242,7 @@ fn a_revoked_token_is_worth_nothing_at_once() {
         if name == "agent" {
             assert_eq!(team.ask("admin", "DELETE", &format!("/api/v1/tokens/{id}"), &Value::Null).status, 200);
         } else {
-            // Without a terminal, the command line refuses to revoke the token of scope person.
+            // Without a terminal, the command line refuses to revoke the token of scope `person`.
             let ran = team.place.run(&["token", "revoke", id]);
             assert!(ran.code == Some(1) && ran.err.contains("NOT_A_PERSON"), "{}", ran.err);
             assert_eq!(team.place.decide(&["token", "revoke", id, "--json"]).out, "{\"success\":true}\n");

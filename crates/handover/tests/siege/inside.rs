@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 pub(crate) const TOKEN: &str = "hnd_inside";
-/// A token of scope admin, which manages tokens.
+/// The secret of a token of scope `admin`. Its holder may create and revoke tokens.
 pub(crate) const ADMIN: &str = "hnd_admin";
 
 pub(crate) struct Inside {

@@ -1,5 +1,5 @@
-//! Tests ways around access control: other host names for the server, other paths on the disk, and files that other
-//! users could read or create.
+//! Tests ways around access control: requests under a foreign host name, paths that lead out of the repository, and
+//! files that other users could read or create.
 
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
@@ -135,14 +135,16 @@ fn hostile(outside: &Path) -> Vec<String> {
     all
 }
 
-/// Returns all paths outside the repository, and the content of the file that hostile values try to reach.
+/// Returns all paths in the test's folder outside of the repository, and the content of the file that hostile values
+/// (see `hostile`) try to reach.
 fn surroundings(place: &Place) -> (Vec<PathBuf>, String) {
     let root = place.root();
     let files = Place::files(&place.outside()).into_iter().filter(|path| !path.starts_with(&root)).collect();
     (files, std::fs::read_to_string(place.outside().join("canary/file")).unwrap())
 }
 
-/// Sends hostile values for every path and name that a tool takes, over the API, with a person's rights.
+/// Sends hostile values, such as paths out of the repository, for every path and name that a tool takes. The calls go
+/// over the API with a person's rights.
 #[test]
 fn no_path_and_no_name_leads_out_of_the_repository() {
     let place = Place::new();
@@ -175,7 +177,8 @@ fn no_path_and_no_name_leads_out_of_the_repository() {
             arguments[field] = json!(value);
             let answer = server.call(&server.token, tool, &arguments);
             let refused = [404, 409, 422].contains(&answer.status);
-            // If git accepts a hostile name, the new worktree must still be in the folder of all worktrees.
+            // If git accepts a hostile name, the new worktree must still be in the folder that Handover uses for
+            // worktrees.
             let made = answer.json()["path"].as_str().map(PathBuf::from);
             let kept = made.is_none_or(|path| path.parent() == Some(place.state().join("worktrees").as_path()));
             let case = format!("{tool} {field} {value:?}: {} {}", answer.status, answer.text());

@@ -1,9 +1,9 @@
 //! Replays the whole lifecycle of a task over HTTP: the test repeats the calls that real clients made, which name no
 //! agent. `handover setup --http` gives the clients access.
 //!
-//! A transcript in `clients/lifecycle` has the calls of a client (`>`) and the answers that the client got (`<`); `-`
-//! is a call of another method. A model that followed a script drove the client, and a proxy recorded the traffic. Ids
-//! are numbered by their kind, and times are 0.
+//! A transcript in `clients/lifecycle` has the calls of a client (`>`) and the answers that the client got (`<`). A
+//! line with `-` names an MCP method that calls no tool. A model that followed a script drove the client, and a proxy
+//! recorded the traffic. Ids are numbered by their kind, and times are 0.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use crate::busy::patience;
 use crate::place::Place;
 use crate::serve::{Era, Server, tool_call};
 
-/// The client's name for `handover setup`, the path of its configuration file, and its transcript.
+/// For each client: its name for `handover setup`, the path of its configuration file, and its transcript.
 const DRIVEN: [(&str, &str, &str); 3] = [
     ("claude-code", ".claude.json", include_str!("clients/lifecycle/claude.txt")),
     ("copilot", ".copilot/mcp-config.json", include_str!("clients/lifecycle/copilot.txt")),
@@ -63,7 +63,7 @@ impl NumberedIds {
         }
     }
 
-    /// Returns the arguments of a transcript with the real ids of this store.
+    /// Returns the arguments of a call in a transcript, with the numbered ids replaced by the real ids of this store.
     fn real(&self, arguments: &str) -> Value {
         let mut text = arguments.to_owned();
         for (real, numbered) in &self.numbered {

@@ -112,7 +112,8 @@ fn the_server_does_what_the_document_says() {
         if path == "/api/v1/events" {
             continue;
         }
-        // The machine's token has scope admin. It manages tokens, and may see approvals but not decide them.
+        // The machine's token has the scope `admin`. Its holder manages tokens, and may see approvals but not decide
+        // them.
         let is_admins = ["/api/v1/tokens", "/api/v1/approvals"].iter().any(|start| path.starts_with(start));
         let bearer = format!("Bearer {}", if is_admins { &team.server.admin } else { &team.server.token });
         let method = method.to_ascii_uppercase();

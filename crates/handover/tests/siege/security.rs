@@ -47,7 +47,7 @@ impl Team {
         self.tokens.iter().find(|(known, ..)| *known == name).map(|(_, id, _)| id.as_str()).unwrap()
     }
 
-    /// Sends an HTTP request with the token of this name.
+    /// Sends an HTTP request with one of the tokens. `name` is the scope of the token or the name of its agent.
     pub(crate) fn ask(&self, name: &str, method: &str, target: &str, body: &Value) -> Answer {
         let bearer = format!("Bearer {}", self.token(name));
         let body = if body.is_null() { String::new() } else { body.to_string() };
@@ -181,7 +181,7 @@ fn each_scope_may_do_its_own_and_no_more() {
     let question = team.question();
     let answer = || ("POST", format!("/api/v1/messages/{question}/reply"), json!({"text": "the small one"}));
     type Ask<'a> = Box<dyn Fn() -> (&'static str, String, Value) + 'a>;
-    // The columns of statuses are the scopes of the token: agent, coordinator, person, admin.
+    // The four statuses are for tokens of the scopes `agent`, `coordinator`, `person` and `admin`.
     let table: Vec<(&str, Ask<'_>, [u16; 4])> = vec![
         ("list tokens", Box::new(|| get("/api/v1/tokens")), [403, 403, 403, 200]),
         ("make an agent's token", Box::new(|| make("agent")), [403, 403, 403, 201]),

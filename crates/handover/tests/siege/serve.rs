@@ -15,11 +15,11 @@ use crate::place::Place;
 pub(crate) struct Server {
     child: Child,
     pub(crate) port: u16,
-    /// The secret of a token of scope person.
+    /// The secret of a token of scope `person`.
     pub(crate) token: String,
-    /// The secret of a token of scope coordinator, which keeps its rights over MCP.
+    /// The secret of a token of scope `coordinator`. Unlike a person's token, it has its full rights over MCP, too.
     pub(crate) coordinator: String,
-    /// The secret of this machine's token, with scope admin.
+    /// The secret of this machine's token, which has the scope `admin`.
     pub(crate) admin: String,
 }
 
@@ -118,7 +118,8 @@ impl Server {
         kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
     }
 
-    /// Waits until the process ends, which must happen within the time. Returns the exit status and the standard error.
+    /// Waits until the process ends, which must happen within this time. Returns the exit status and the standard
+    /// error.
     pub(crate) fn ended_within(mut self, time: Duration) -> (ExitStatus, String) {
         let asked = Instant::now();
         let mut errors = String::new();
@@ -158,8 +159,8 @@ pub(crate) fn ask_mcp(connection: &mut Connection, token: &str, era: &Era, body:
         ("Accept", "application/json, text/event-stream"),
     ];
     let text = String::from_utf8_lossy(body);
-    // The new MCP version repeats the method and the tool's name in headers. The body may be invalid JSON here, so both
-    // are cut out of its text.
+    // The new MCP version repeats the method and the tool's name in headers. The body may be invalid JSON here, so the
+    // code cuts the method and the name out of the text without parsing it.
     let word = |before: &str| text.split_once(before).and_then(|(_, rest)| rest.split('"').next()).map(str::to_owned);
     let (method, name) = (word("\"method\":\"").unwrap_or_default(), word("\"params\":{\"name\":\""));
     match era {

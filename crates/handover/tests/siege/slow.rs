@@ -82,7 +82,7 @@ fn whoever_stops_in_the_middle_is_answered_or_let_go() {
     let mut clients: Vec<Connection> = Vec::new();
     for (_, text, _) in &table {
         let mut client = Connection::open(inside.port);
-        // The client sends one byte at a time, as over a bad line.
+        // The client sends one byte at a time, as over a bad connection.
         assert!(text.bytes().all(|byte| client.send(&[byte])));
         clients.push(client);
     }

@@ -1,5 +1,6 @@
 //! Tests that a person can decide an approval in the places where people work: in tmux, in the terminal of an editor,
-//! over ssh, and in a shell whose environment has agents' settings. An agent in the same tmux cannot decide.
+//! over ssh, and in a shell with environment variables that configure agents. An agent in the person's tmux cannot
+//! decide.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -159,7 +160,8 @@ fn a_person_in_tmux_decides_and_an_agent_in_it_does_not() {
     waiting.was_approved(&ran);
 }
 
-/// The environment settings that goose and opencode ask people to put into their shells do not make a person an agent.
+/// The clients goose and opencode ask people to set environment variables in their shells. Handover must not take a
+/// person with these variables for an agent.
 #[test]
 fn a_person_whose_shell_has_agents_settings_decides() {
     let waiting = Waiting::new();

@@ -1,5 +1,5 @@
-//! Tests all the ways we know in which an agent might decide its own approval request. Each one is refused. At the end
-//! a person decides the request, which shows that it was open all the time.
+//! Tests every known way in which an agent might decide its own approval request. Each attempt is refused. At the end a
+//! person decides the request, which shows that it was open all the time.
 
 use std::io::Read as _;
 use std::process::{Command, Stdio};
@@ -25,7 +25,8 @@ impl Siege {
         Self { team, task, approval }
     }
 
-    /// Returns the command that runs `handover` without the environment of the agent that may run this test.
+    /// Returns the command that runs `handover` without the variables that mark an agent, because an agent may run this
+    /// test.
     fn program(&self) -> Command {
         self.team.place.program()
     }
@@ -113,7 +114,7 @@ fn an_agent_cannot_decide_by_the_command_line() {
             None
         });
     }
-    // The agent that asked for the approval has a token of scope person, and the token is bound to this same agent.
+    // The agent that asked for the approval has a token of scope `person`, and the token is bound to this same agent.
     let (_, secret) = siege.team.place.token(&["amy", "--scope", "person", "--agent", "amy"]);
     siege.refuses("with a person's token of its own", "NOT_PERMITTED", |program| {
         program.env("HANDOVER_TOKEN", &secret);

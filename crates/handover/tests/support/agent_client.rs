@@ -91,8 +91,8 @@ impl AgentClient {
         result["structuredContent"].clone()
     }
 
-    /// Runs Handover with these words, as the client's shell tool does. When `terminal` is given, standard input is
-    /// that terminal.
+    /// Runs `handover` with these arguments, as the client's shell tool does. When `terminal` is given, standard input
+    /// is that terminal.
     pub(crate) fn shell(&mut self, words: &[&str], terminal: Option<&Path>) -> ShellRan {
         self.number += 1;
         let file = |what: &str| self.folder.path().join(format!("{}.{what}", self.number));

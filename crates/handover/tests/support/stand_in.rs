@@ -1,19 +1,19 @@
 //! A stand-in for an agent's client: a small program that starts `handover mcp`. The server records the process that
-//! started it, and all descendants of that process count as run by an agent. Therefore the test itself must not start
-//! the server.
+//! started it, and all descendants of that process count as run by an agent. So the test does not start the server
+//! itself: all its other commands would then count as run by an agent.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// The longest time to wait for the server's process id. It is usually there at once, but a busy machine may need
+/// The longest time to wait for the server's process id. The id usually comes at once, but a busy machine may need
 /// longer.
 const START_MAX: std::time::Duration = std::time::Duration::from_secs(60);
 
 /// The script of the stand-in. The first argument is a file, and the other arguments are a command. The script starts
-/// the command with its own pipes and writes the command's process id into the file. The shell's messages about a
-/// killed server are discarded.
+/// the command, which inherits the script's pipes, and writes the command's process id into the file. The shell's
+/// messages about a killed server are discarded.
 const SCRIPT: &str = r#"
 file=$1; shift; exec 3<&0 4>&2 2> /dev/null
 "$@" <&3 2>&4 3<&- 4>&- &

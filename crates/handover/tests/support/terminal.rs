@@ -4,7 +4,8 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// A pseudo-terminal. The value holds its outer end, and the terminal exists as long as the value.
+/// A pseudo-terminal. The value holds the end that a terminal window would hold, and the terminal exists as long as the
+/// value.
 #[derive(Debug)]
 pub(crate) struct Terminal {
     _outer: std::os::fd::OwnedFd,

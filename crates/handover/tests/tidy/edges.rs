@@ -104,7 +104,8 @@ fn uses(tree: &Tree) -> Uses {
     found
 }
 
-/// Returns the crate, the top-level module and the depth of a source file. The root of a crate belongs to no module.
+/// Returns the crate, the top-level module and the depth of a source file (the number of `super::` that lead to the
+/// root of the crate). Returns `None` for the root of a crate, which belongs to no module.
 fn place(path: &str) -> Option<(String, String, usize)> {
     let (krate, file) = path.strip_prefix("crates/")?.split_once("/src/")?;
     let parts: Vec<&str> = file.strip_suffix(".rs")?.split('/').collect();
@@ -113,7 +114,8 @@ fn place(path: &str) -> Option<(String, String, usize)> {
     (!matches!(file, "lib.rs" | "main.rs")).then(|| (krate.to_owned(), module.to_owned(), depth))
 }
 
-/// Returns the first name of a path, or the first names of all paths between braces.
+/// Returns the first name of the path at the start of `rest`. When `rest` starts with a list in braces, returns the
+/// first name of each path in the list.
 fn names_after(rest: &str) -> Vec<&str> {
     let name =
         |text: &'_ str| text.find(|letter: char| !letter.is_alphanumeric() && letter != '_').unwrap_or(text.len());

@@ -18,7 +18,7 @@ use text::*;
 const CRATES: &[&str] =
     &["chance", "spawn", "engine", "wire", "store", "agents", "gate", "git", "mcp", "base", "runner", "handover"];
 
-/// Manifests outside of the workspace, each with the reason.
+/// Cargo manifests outside of the workspace, each with the reason.
 const OUTSIDE: &[(&str, &str)] =
     &[("fuzz/Cargo.toml", "needs a nightly compiler, so it stands outside of the workspace")];
 

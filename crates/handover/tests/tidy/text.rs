@@ -1,4 +1,4 @@
-//! Searches in texts, and matches paths of the repository.
+//! Functions that search a text for words and lines, and that match the paths of files with patterns.
 
 pub(crate) fn without_module_doc(text: &str) -> Vec<usize> {
     if text.starts_with("//! ") { Vec::new() } else { vec![1] }

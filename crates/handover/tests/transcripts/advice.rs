@@ -96,8 +96,8 @@ fn the_next_call_follows_the_advice_and_is_not_refused_for_the_same_reason() {
     assert_eq!(missing, Vec::<&&str>::new(), "codes without a row in advice.txt");
 }
 
-/// A client that has only the default tools can follow the advice of these tools. A client without the review tools
-/// gets advice that does not name them.
+/// Checks that the advice in a refusal names only tools that the client has. A client with only the default tools must
+/// get no advice that names another tool.
 #[test]
 fn advice_names_only_tools_and_commands_that_the_reader_has() {
     let known: BTreeSet<String> = include_str!("../../src/cli/commands.txt")

@@ -124,8 +124,8 @@ const REFUSALS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Refusals that the table `REFUSALS` or the rules for all tools expect, but that a tool cannot give, each with the
-/// reason.
+/// Codes that every tool or every tool with an idempotency key should give, but that one tool cannot give, each with
+/// the reason.
 const EXCEPTIONS: &[(&str, &str, &str)] = &[(
     "agent_unregister",
     "IDEMPOTENCY_CONFLICT",
@@ -172,7 +172,8 @@ fn found() -> (BTreeSet<String>, Codes) {
     (done, refused)
 }
 
-/// Returns the refusals that the table `REFUSALS` and the rules for all tools expect.
+/// Returns the refusals that each tool must give: the codes in the table `REFUSALS`, and the codes `INVALID_INPUT` and
+/// `IDEMPOTENCY_CONFLICT`, which are not in the table.
 fn wanted() -> Codes {
     let mut wanted = Codes::new();
     for (tool, codes) in REFUSALS {

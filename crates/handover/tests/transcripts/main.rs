@@ -1,5 +1,5 @@
-//! Checks that the same call gives the same answer over every interface and on both databases, from one set of
-//! transcripts.
+//! Checks that the same call gives the same answer over every interface, on SQLite and on PostgreSQL. Every interface
+//! plays the same transcripts.
 //!
 //! `scripts/README.txt` explains how to read and change the scripts. `TRANSCRIPT=name` plays one of them.
 #![expect(clippy::wildcard_enum_match_arm, reason = "of a JSON value the cases that matter are named")]

@@ -30,7 +30,8 @@ const STEP: Duration = Duration::from_millis(2);
 /// mostly waits for the disk or for a process.
 const STAGES: usize = 3;
 
-/// The result of one world (a sequence of steps): its position, its answers, and the differences from the script.
+/// The result of one world (a sequence of steps): its position in the scripts, its answers, and the differences from
+/// the expected answers.
 struct Played {
     script: usize,
     world: usize,

@@ -152,7 +152,8 @@ fn world(lines: Vec<String>) -> World {
     World { title, except, steps: Vec::new(), head: lines }
 }
 
-/// Parses `not api, command: why` or `only library: why`.
+/// Parses a line such as `not api, command: why`, which names interfaces that cannot do a step, or `only library: why`,
+/// which names the only ones that can.
 fn except(line: &str) -> Option<Except> {
     let (only, rest) = match line.strip_prefix("not ") {
         Some(rest) => (false, rest),

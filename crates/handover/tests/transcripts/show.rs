@@ -25,7 +25,8 @@ impl Names {
         self.0.insert(name.to_owned(), value);
     }
 
-    /// Replaces the names of saved values in a text by the values, longer names first.
+    /// Replaces the names of saved values in a text by the values. Begins with the longest names, because one name may
+    /// be the start of another.
     pub(crate) fn fill(&self, text: &str) -> String {
         let mut names: Vec<(&String, &String)> = self.0.iter().collect();
         names.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
@@ -37,7 +38,7 @@ impl Names {
         let mut value = value.clone();
         match (tool, &mut value) {
             ("task_load_context" | "workflow_get_summary", Value::Object(members)) => {
-                // Ids are random, and some have more tokens than others.
+                // The estimate differs between runs, because ids are random and some have more tokens than others.
                 cover_member(members, "token_estimate", Value::is_u64);
             }
             ("task_next" | "task_wait", Value::Object(members)) => {
@@ -92,7 +93,7 @@ impl Names {
     }
 }
 
-/// The start of the names of the git references with which Handover keeps removed branches.
+/// The start of the names of the git references with which Handover keeps the commits of removed branches.
 const REMOVED: &str = "refs/handover/removed/";
 
 /// Replaces the time and the commit in the reference of a removed branch, `refs/handover/removed/<time>-<commit>/NAME`.
@@ -138,7 +139,7 @@ fn cover_member(members: &mut Map<String, Value>, name: &str, is: fn(&Value) -> 
 
 const PREFIXES: [&str; 12] = ["wf", "tk", "ag", "cp", "ws", "rp", "tmpl", "msg", "thr", "ses", "tok", "ap"];
 
-/// The ends of ids that are not random: the end of the id that no store has, and the end of the example id in help
+/// The ends of ids that are not random: the end of an id that exists in no store, and the end of the example id in help
 /// texts and errors.
 const FIXED: [&str; 2] = ["000000000000", "0123456789ab"];
 

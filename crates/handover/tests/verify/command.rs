@@ -157,7 +157,7 @@ fn who_may_not_verify_is_told_why() {
     assert_eq!(verify(&["--agent-id", "quinn"], None), "1 NOT_TRUSTED");
     assert_eq!(site.task()["status"], "pending", "nothing happened");
     site.trust();
-    // The settings file has a new check that no person has accepted, so the accepted check still decides.
+    // Replace the check in the settings file. No person has accepted the new check, so the old check still decides.
     let other = "[contract.code]\nchecks = [{ command = [\"touch\", \"owned\"] }]\n";
     fs::write(site.root().join(".handover/config.toml"), other).unwrap();
     fs::remove_file(site.root().join("pass")).unwrap();

@@ -176,8 +176,8 @@ impl ConformanceScript {
         (caller, command)
     }
 
-    /// Returns a command that sets a whole plan, or one of the commands that together set a plan in pieces. The random
-    /// script sends these commands in any order.
+    /// Returns a command that sets a whole plan, or one of the commands that together set a large plan in several
+    /// transactions. The random script sends these commands in any order.
     fn set_plan(&mut self, tables: &Tables, workflow: WorkflowId) -> Command {
         let prefix = self.new_name("plan");
         let planned = plans::tasks(&mut self.chance, &format!("{prefix}."), tables);

@@ -95,8 +95,8 @@ pub(super) fn tasks(chance: &mut Chance, prefix: &str, tables: &Tables) -> Vec<P
     tasks_made
 }
 
-/// Returns the database rows of a plan, or `None` when the rules refuse the plan. The service checks a plan before it
-/// sends the first piece, so a refused plan never reaches a store.
+/// Returns the database rows of a plan, or `None` when the rules refuse the plan. The service checks a whole plan
+/// before it sends a part of it to the store, so a refused plan never reaches a store.
 pub(super) fn rows(tasks: Vec<PlanTask>, workflow: WorkflowId, now: Timestamp, seed: u128) -> Option<PlanPiece> {
     let place = PlanPlace { workflow, sequence: 0, now, existing: &BTreeMap::new() };
     Plan::whole(tasks).ok()?.lay_out(&place, &mut Ids::new(seed)).ok()

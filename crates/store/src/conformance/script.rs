@@ -124,8 +124,8 @@ impl ConformanceScript {
             (self.with_key(caller), command)
         };
         let order = StoreOrder::new(caller, command, self.now, self.chance.seed());
-        // Remember the command, so that the script can repeat it later. Commands that send a piece of a plan are not
-        // remembered, because the service sends each piece only once.
+        // Remember the command, so that the script can repeat it later. A command that sends only a part of a large
+        // plan is not remembered, because the service sends each part only once.
         if order.command.is_final() {
             self.recent.push_back(order.clone());
         }

@@ -95,8 +95,8 @@ where
     found
 }
 
-/// Runs random commands until their log has every kind of entry, and returns the log by topic. To keep the log short,
-/// first deletes the last entries of each topic that are not needed to have every kind.
+/// Runs random commands until their log has every kind of entry. Then deletes entries at the end of each topic to keep
+/// the log short, but keeps at least one entry of each kind. Returns the remaining log by topic.
 async fn real_log<F, O>(store: &dyn Store, run: &F) -> BTreeMap<String, Vec<Entry>>
 where
     F: Fn(String) -> O,

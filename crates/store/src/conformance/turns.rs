@@ -114,8 +114,8 @@ impl ConformanceScript {
         (runner(Some(holder)), Command::RecordVerification(Box::new(found)))
     }
 
-    /// Returns a command that uses an approved request. An approval is valid for only a few minutes, so the random
-    /// script uses most approvals soon after they are given.
+    /// Returns a command that uses an approval. An approval is valid for only a few minutes, so the random script uses
+    /// most approvals soon after a person approved the request.
     pub(super) fn use_of_what_was_given(&mut self, tables: &Tables) -> Option<(Caller, Command)> {
         let now = self.at();
         let is_usable = |row: &&Approval| {

@@ -149,9 +149,9 @@ pub(super) fn number(need: &NumberNeed) -> Statement {
     }
 }
 
-/// Reads the number that answers a need (a request for data). For the number of a slug (`2` of `ada-2`), this is the
-/// highest number among the slugs that were found. For all other needs, the database has already counted, so the answer
-/// is one row with the number.
+/// Reads the number that answers a need (a request for data). For the number at the end of a slug (the short name of an
+/// agent, such as `ada-2`), this is the highest number among the slugs that were found. For all other needs, the
+/// database has already counted, so the answer is one row with the number.
 pub(super) fn read_number(need: &NumberNeed, rows: Vec<Vec<SqlValue>>) -> Result<u32, Fault> {
     match need {
         NumberNeed::SlugNumber(base) => {
@@ -163,7 +163,8 @@ pub(super) fn read_number(need: &NumberNeed, rows: Vec<Vec<SqlValue>>) -> Result
     }
 }
 
-/// Returns the statement for a need that is a yes-or-no question. The statement finds a row when the answer is yes.
+/// Returns the statement for a question to the store whose answer is true or false. The statement finds a row when the
+/// answer is true.
 pub(super) fn is_so(need: &BoolNeed) -> Statement {
     match need {
         BoolNeed::TemplateNamed(name) => Statement::new(sql::TEMPLATE_NAMED, [name.into()]),

@@ -110,8 +110,8 @@ impl Guards {
             | Need::Token(_)
             | Need::List(ListQuery::Tokens(_)) => self.names.insert("registry".to_owned()),
             // These needs (requests for rows) take no lock. A slug never changes and is unique in its table, and a race
-            // for a new slug ends in a retry. The other needs only find rows. Before a command changes a row that it
-            // found, it reads the row again under the row's own lock.
+            // for a new slug ends in a retry. The other needs in this list only find rows. Before a command changes a
+            // row that it found, it reads the row again under the row's own lock.
             Need::AgentIds(
                 AgentIdNeed::WithSlug(_)
                 | AgentIdNeed::OfCall(_)

@@ -41,7 +41,8 @@ enum TransactionTry {
 /// The data with which a later check finds out whether a transaction was committed.
 struct Trail {
     /// The number of the transaction. After a crash, a server reuses the numbers of the transactions that it lost. So a
-    /// committed transaction with this number may be a different one; the statement `witness` shows whether it is ours.
+    /// committed transaction with this number may be a different one. The statement `witness` finds a row only if this
+    /// transaction was committed.
     xid: i64,
     /// The statement that finds a row that only this transaction can have written. `None` when running the command
     /// twice has the same effect as running it once.
@@ -197,8 +198,9 @@ async fn decide_and_write(
     Ok(Some((change, xid.map(|xid| Trail { xid, witness }))))
 }
 
-/// Returns a statement that finds the first row of an insert. A later check uses it to find out whether a piece of a
-/// plan was committed. A piece leaves no entry in the log, and inserting its rows a second time would fail.
+/// Returns a statement that finds the first row of an insert. A large plan is written in several transactions, and most
+/// of them only insert rows and leave no log entry. When the answer to such a commit is lost, this row shows whether
+/// the transaction was committed.
 fn inserted(op: &record::Op) -> Option<Statement> {
     let record::Op::Insert(table, rows) = op else { return None };
     let row = rows.first()?;

@@ -28,8 +28,8 @@ impl ConnectionSettings {
 /// more, the least recently used one is dropped.
 const PREPARED_MAX: usize = 128;
 /// The time of one wait for SQLite's own lock. A connection waits `BUSY_STEPS` times, about ten seconds in all, and
-/// then fails. Our processes first wait for a separate file lock, the write queue. So a connection waits for SQLite's
-/// lock only while a checkpoint, a recovery or another program holds it.
+/// then fails. Processes of Handover first wait for a separate file lock, the write queue. So a connection waits for
+/// SQLite's lock only while a checkpoint, a recovery or another program holds it.
 const BUSY_STEP: Duration = Duration::from_millis(1);
 const BUSY_STEPS: i32 = 10_000;
 pub(super) const BUSY_MAX: Duration = Duration::from_secs(10);

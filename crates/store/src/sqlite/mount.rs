@@ -51,8 +51,8 @@ fn existing(path: &Path) -> Option<PathBuf> {
 fn kind(mounts: &str, folder: &Path) -> Option<String> {
     let mut found: Option<(usize, &str)> = None;
     for line in mounts.lines() {
-        // A line of `/proc/self/mountinfo` has the fields: id parent device root point options ... - type source
-        // options
+        // A line of `/proc/self/mountinfo` has the fields `id parent device root point options ... - type source
+        // options`.
         let (Some(point), Some((_, behind))) = (line.split(' ').nth(4), line.split_once(" - ")) else { continue };
         let (Some(kind), point) = (behind.split(' ').next(), unescaped(point)) else { continue };
         let length = Path::new(&point).components().count();

@@ -59,8 +59,8 @@ type DueReply = (ReplySender<Change>, Change);
 
 /// The answers of one transaction that are not delivered yet. Waking a runtime from another thread takes a system call.
 /// So the writer wakes only the first caller, and that caller wakes the others inside the runtime at almost no cost.
-/// The first caller and the writer both hold this list, and the first of them that drops it delivers the answers. So
-/// the other callers get their answers even when the runtime does not run the first caller.
+/// The first caller and the writer both hold this list, and the answers are delivered when one of them drops the list.
+/// So the other callers get their answers even when the runtime does not run the first caller.
 #[derive(Default)]
 pub(super) struct Others(Arc<Mutex<Vec<DueReply>>>);
 

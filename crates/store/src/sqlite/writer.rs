@@ -94,8 +94,8 @@ impl Writer {
     /// other commands.
     fn commit(&mut self, mut batch: Vec<WriterWaiter>) {
         let queue = Arc::clone(&self.queue);
-        // When the file lock is not free at once, first answer the callers of the last batch of commands. They must not
-        // wait for other processes.
+        // The callers of the last batch of commands must not wait for other processes. So when the file lock is not
+        // free at once, send their answers first, by dropping the old value of `untold`.
         let turn = queue.wait(|| self.untold = Others::default());
         // Drop the commands whose callers gave up during the wait.
         batch.retain(|(_, reply)| reply.begin());
@@ -199,9 +199,9 @@ impl Writer {
     }
 }
 
-/// Takes the commands that wait. When only few wait after a large batch, it first waits a moment for the callers that
-/// were just answered, because they often send the next command at once. Without this wait, large batches and batches
-/// of one command would alternate.
+/// Takes the commands that wait. When only few wait after a large batch, this function first waits a moment for the
+/// callers that were just answered, because they often send the next command at once. Without this wait, large batches
+/// and batches of one command would alternate.
 fn gather(
     first: WriterWaiter,
     requests: &Receiver<WriterRequest>,

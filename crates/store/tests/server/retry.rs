@@ -36,9 +36,9 @@ async fn serialization_failures_and_deadlocks_are_tried_again() {
     }
 }
 
-/// Checks the retry after a real deadlock. A database session outside of the store holds a row that our command wants,
-/// and then wants a lock that our command holds. The server ends our transaction, because the other session has the
-/// longer deadlock timeout.
+/// Checks the retry after a real deadlock. A database session outside of the store holds a row that the store's command
+/// wants, and then wants a lock that this command holds. The server ends the transaction of the store, because the
+/// other session has the longer deadlock timeout.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_real_deadlock_is_tried_again() {
     let _alone = alone().await;
@@ -60,7 +60,7 @@ async fn a_real_deadlock_is_tried_again() {
         }
         tokio::time::sleep(Duration::from_millis(2)).await;
     };
-    // This query waits for the lock that our transaction holds. So it returns only after the server ended our
+    // This query waits for the lock that the store's transaction holds. So it returns only after the server ended that
     // transaction.
     must(foreign.query("SELECT pg_advisory_xact_lock($1)::text", &[&key]).await, "take its lock");
     must(foreign.batch_execute("COMMIT").await, "go away");

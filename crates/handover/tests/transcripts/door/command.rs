@@ -61,7 +61,8 @@ fn name_agent(who: Who<'_>, tool: &str, arguments: &mut Value) {
     let schema = Tool::find(tool).unwrap().arguments();
     let fields: &[&str] = match tool {
         "agent_get" | "agent_update" | "agent_unregister" => &["id"],
-        // Leave out the agent: this tool filters by an agent's roles only when an agent is named.
+        // Name no agent: this tool filters by the roles of a named agent, and on the other interfaces the call names
+        // none.
         "workflow_next_tasks" => return,
         _ => &["agent_id", "sender_id"],
     };
@@ -81,7 +82,7 @@ fn words(tool: &str, arguments: &Value) -> Vec<String> {
     for (name, value) in members.iter().filter(|(name, _)| !verb.places.contains(&name.as_str())) {
         let option = format!("--{}", name.replace('_', "-"));
         match value {
-            // The value of a flag is joined to it with `=`.
+            // An option with the value true or false is written as one word, `--option=true`.
             Value::Bool(yes) => words.push(format!("{option}={yes}")),
             Value::Array(items) if items.iter().all(Value::is_string) => {
                 words.extend(items.iter().flat_map(|item| [option.clone(), plain(item)]));

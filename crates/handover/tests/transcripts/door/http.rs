@@ -245,7 +245,7 @@ impl Mcp {
     }
 }
 
-/// Returns the answers of `/mcp` and the API to the call of an unknown tool.
+/// Returns the answers to the call of an unknown tool: of `/mcp` in the old and in the new MCP version, and of the API.
 pub(crate) fn unknown_tool(place: &Place) -> [Value; 3] {
     let person = Who { name: "person", agent: None };
     let over_mcp = |era: Era| {

@@ -56,7 +56,7 @@ impl Library {
             }
             None => {
                 let agent = who.agent.map(|agent| agent.parse().unwrap());
-                // The call acts as the caller's agent, whose id the test knows.
+                // Without a session, the call names the agent that it acts as. The test knows the agent's id.
                 let bound = agent.is_some();
                 Visitor { rights: who.rights(), agent, bound, owner: who.name.to_owned(), ..Visitor::person() }
             }

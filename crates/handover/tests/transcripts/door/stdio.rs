@@ -1,4 +1,5 @@
-//! Plays the steps of transcripts over `handover mcp`: lines of JSON-RPC, in both protocol versions.
+//! Plays the steps of transcripts over `handover mcp`: lines of JSON-RPC, in the MCP versions 2025-11-25 and
+//! 2026-07-28.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
@@ -157,7 +158,7 @@ impl Client {
     }
 }
 
-/// Returns the answer of a pipe to the call of an unknown tool.
+/// Returns the answer of `handover mcp` to the call of an unknown tool.
 pub(crate) fn unknown_tool(place: &Place, era: Era) -> Value {
     let mut client = Client::start(place, era);
     let said = client.exchange(&era.request(9, "tools/call", json!({"name": "task_frobnicate", "arguments": {}})));
