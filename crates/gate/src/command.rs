@@ -16,7 +16,7 @@ pub(super) struct Arg {
     pub(super) lead: String,
     /// All literal letters, with `$_` for each unknown part. None when the word is one literal.
     pub(super) shape: Option<String>,
-    /// The place that the word names, when the word is a path.
+    /// The path, or the group of paths, that the word names. None when the paths are unknown.
     pub(super) spot: Option<PathSpot>,
 }
 
@@ -214,7 +214,7 @@ pub(super) struct CommandLevel {
 pub(super) struct PathWrite {
     pub(super) spot: Option<PathSpot>,
     pub(super) folders: CommandFolders,
-    /// True if everything below the path is written as well.
+    /// True if the write also changes everything below the path.
     pub(super) tree: bool,
     pub(super) by: WriteCause,
 }
@@ -230,8 +230,9 @@ pub(super) enum WriteCause {
     /// A program copies the path without following links. If the path is a link, the copy is a link too, so the target
     /// of the link counts as written. If the path is not a link, the copy is not judged.
     Copy,
-    /// A program such as make works in the folder at this path, or in the folder that holds the path. The program may
-    /// write anything there, so the command needs approval if a rule is about the path.
+    /// A program such as make works in the folder at this path. If the path is a file, the program works in the folder
+    /// that holds the file. The program may write anything there, so the command needs approval if a rule is about the
+    /// path.
     Work,
 }
 

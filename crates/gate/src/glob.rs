@@ -169,7 +169,8 @@ fn fit(parts: &[GlobPart], path: &[&str]) -> PathFit {
     if here.is_empty() {
         return PathFit::No;
     }
-    // If the glob begins with at least as many literal parts as the path has, it surely names a place below the path.
+    // If the glob begins with at least as many literal parts as the path has, everything that it matches is below the
+    // path.
     let literal = parts.iter().take_while(|part| match part {
         GlobPart::Any => false,
         GlobPart::One(symbols) => symbols.iter().all(|symbol| matches!(symbol, GlobSymbol::Exactly(_))),

@@ -19,13 +19,26 @@ pub(super) struct GuardedPath {
 }
 
 /// Returns all guarded paths of the list `tables/guarded.txt`, which is read once. Some lines name a folder by an
-/// environment variable. Its value comes from the environment of this process.
+/// environment variable. The value of the variable comes from the environment of this process.
 pub(super) fn paths() -> &'static [GuardedPath] {
     static READ: OnceLock<Vec<GuardedPath>> = OnceLock::new();
     READ.get_or_init(|| {
         let lines = PATHS.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
         lines.filter_map(|line| path(line, |name| std::env::var(name).ok())).collect()
     })
+}
+
+/// Tells whether a guarded path that starts outside of a repository may cover this folder. This check is much cheaper
+/// than reading the whole list. It relies on the list: such paths start with `~/.`, `/etc/` or a variable.
+pub(super) fn may_cover(folder: &Path) -> bool {
+    let is_hidden = |home: &PathBuf| {
+        let below = folder.strip_prefix(home).ok().and_then(|below| below.iter().next());
+        below.is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
+    };
+    let variables = PATHS.lines().filter_map(|line| line.strip_prefix("only ").unwrap_or(line).strip_prefix('$'));
+    let named = variables.filter_map(|line| std::env::var(line.split('/').next()?).ok());
+    place::home_folders().iter().any(is_hidden) || folder.starts_with("/etc") || { named }
+        .any(|at| folder.starts_with(at))
 }
 
 fn path(line: &str, variable: impl Fn(&str) -> Option<String>) -> Option<GuardedPath> {
@@ -99,6 +112,9 @@ mod tests {
         assert!(lines.len() > 80, "{}", lines.len());
         for line in lines {
             assert!(path(line, |_| Some("/somewhere".to_owned())).is_some(), "{line}");
+            let bare = line.strip_prefix("only ").unwrap_or(line);
+            let outside = bare.starts_with(['~', '/']);
+            assert!(!outside || bare.starts_with("~/.") || bare.starts_with("/etc/"), "`may_cover` misses {line}");
         }
     }
 

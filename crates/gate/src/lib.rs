@@ -43,7 +43,7 @@ use tool::GatedAct;
 /// memory only to the part of the stack that is used.
 const STACK_BYTES: usize = 64 << 20;
 /// The longest time for reading a command. A command that takes longer needs approval. The agent's client waits during
-/// this time. A command of usual length takes less than a thousandth of it.
+/// this time. Reading a command of usual length takes less than a thousandth of this time.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A decision about a tool call, from the mildest to the strictest. `Ask` means that a person must approve the call.

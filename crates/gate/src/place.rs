@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
+use std::sync::OnceLock;
 
 use super::glob::{self, Glob, GlobRoot, PathFit};
 use crate::spot::home;
@@ -69,6 +70,17 @@ pub(super) fn roots(path: &Path) -> Vec<PathBuf> {
     path.ancestors().filter(marked).map(Path::to_owned).collect()
 }
 
+/// Returns the repositories that hold a path, and the folders `others`, each of them once.
+pub(super) fn roots_and(path: &Path, others: &[PathBuf]) -> Vec<PathBuf> {
+    let mut found = roots(path);
+    for other in others {
+        if !found.contains(other) {
+            found.push(other.clone());
+        }
+    }
+    found
+}
+
 /// The entries of a folder whose names match a shell pattern.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Entries<'p> {
@@ -111,8 +123,8 @@ pub(super) fn passes_processes(path: &Path) -> bool {
     true
 }
 
-/// The largest number of entries that are checked below one folder. If there are more, the answer is the cautious one:
-/// a match is possible.
+/// The largest number of entries that are checked below one folder. If there are more, the gate assumes that one of
+/// them matches.
 const ENTRIES_MAX: usize = 5_000;
 
 /// Tells whether `find` may select a file that a glob covers, below a folder. The name of the file, or of a folder
@@ -171,18 +183,26 @@ pub(super) fn has_odd_names(place: &Path) -> bool {
     false
 }
 
+/// Returns the home folder, as it is spelled and with its links followed. The links are followed once in a process,
+/// because many guarded paths start at the home folder.
+pub(super) fn home_folders() -> &'static [PathBuf] {
+    static FOLDERS: OnceLock<Vec<PathBuf>> = OnceLock::new();
+    FOLDERS.get_or_init(|| {
+        let home = home().map(PathBuf::from);
+        let mut folders: Vec<PathBuf> =
+            home.iter().flat_map(|home| [Some(tidy(home)), resolve(home)]).flatten().collect();
+        folders.dedup();
+        folders
+    })
+}
+
 /// Returns how a path fits a glob that starts in one of the given root folders. If the results for the roots differ,
 /// returns the closest fit.
 pub(super) fn fit(glob: &Glob, path: &Path, roots: &[PathBuf], entries: Option<Entries<'_>>) -> PathFit {
-    let from_home;
     let from: &[PathBuf] = match glob.root() {
         GlobRoot::Repository => roots,
         GlobRoot::Filesystem => &[PathBuf::from("/")],
-        GlobRoot::Home => {
-            let home = home().map(PathBuf::from);
-            from_home = home.iter().flat_map(|home| [Some(tidy(home)), resolve(home)]).flatten().collect::<Vec<_>>();
-            &from_home
-        }
+        GlobRoot::Home => home_folders(),
     };
     let mut best = PathFit::No;
     for root in from {

@@ -88,9 +88,9 @@ pub(super) fn allows(rule: &[String], words: &[Arg]) -> bool {
     rule.len() <= words.len() && rule.iter().zip(words).all(|(wanted, word)| word.text.as_deref() == Some(wanted))
 }
 
-/// Programs that have the same commands with the same effects on remote services. A rule of two or more words for one
-/// of them may be meant for the others too. The second list has the commands for which that holds; an empty list means
-/// all.
+/// Groups of programs that have the same commands with the same effects on remote services. A rule of two or more words
+/// for one program may be meant for the other programs of its group too. The second list of an entry has the commands
+/// for which this is true. An empty list means all commands.
 const FAMILIES: &[(&[&str], &[&str])] = &[
     (&["terraform", "tofu", "terragrunt"], &[]),
     (&["docker", "podman", "nerdctl"], &["push", "login", "logout"]),
@@ -100,6 +100,36 @@ const FAMILIES: &[(&[&str], &[&str])] = &[
 /// Each entry is a program, the command that a rule names, and another command that may do the same. Example:
 /// `terraform destroy` does the same as `terraform apply -destroy`.
 const SYNONYMS: &[(&str, &str, &str)] = &[("terraform", "apply", "destroy"), ("npm", "publish", "npm")];
+/// Each entry is a program, the command that a rule names, and an option with which other commands may do the same:
+/// `terraform apply -destroy` for `destroy`, `docker build --push` for `push`.
+const OPTION_SYNONYMS: &[(&str, &str, &str)] = &[("terraform", "destroy", "destroy"), ("docker", "push", "push")];
+/// Each entry lists programs with the commands that only lead to the real command: `run-all` of
+/// `terragrunt run-all apply`, `image` of `docker image push`.
+const GROUPS: &[(&[&str], &[&str])] = &[
+    (&["terraform", "tofu", "terragrunt"], &["run-all", "run", "stack", "exec"]),
+    (&["docker", "podman", "nerdctl"], &["image", "compose", "manifest", "plugin"]),
+];
+
+/// Tells whether a command does the same as the command of a rule because of one of its options, or because it applies
+/// a saved plan, of which nobody sees whether it destroys.
+fn does_by_option(program: &str, wanted: &str, rest: &[Arg]) -> bool {
+    let option = OPTION_SYNONYMS.iter().find(|(name, command, _)| (*name, *command) == (program, wanted));
+    let Some((_, _, option)) = option else { return false };
+    let is_option = |word: &Arg| {
+        let (name, value) = word.as_text().split_once('=').unwrap_or((word.as_text(), ""));
+        name.starts_with('-') && name.trim_start_matches('-') == *option && value != "false"
+    };
+    let applies = rest.first().is_some_and(|word| word.as_text() == "apply");
+    let flags = ["apply", "-auto-approve", "-no-color", "-json", "-compact-warnings"];
+    let planned = match rest {
+        [.., before, last] => {
+            let alone = flags.contains(&before.as_text()) || before.as_text().contains('=');
+            alone && !last.lead.starts_with('-') && !last.as_text().contains('=')
+        }
+        _ => false,
+    };
+    rest.iter().any(is_option) || program == "terraform" && applies && planned
+}
 
 /// Tells whether a command does the same as the command of a rule, with a program of another name: `tofu apply` for the
 /// rule `terraform apply`, `pip3` for the rule `pip`.
@@ -164,6 +194,13 @@ pub(super) fn concerns(rule: &[String], words: &[Arg]) -> RuleFit {
             None => return RuleFit::No,
             Some(Arg { text: None, .. }) => return RuleFit::Perhaps,
             Some(Arg { text: Some(word), .. }) if word == wanted => at += 1,
+            Some(Arg { text: Some(word), .. })
+                if GROUPS.iter().any(|(names, groups)| names.contains(&program) && groups.contains(&word.as_str())) =>
+            {
+                let later = rest.iter().any(|word| word.text.as_deref().is_none_or(|word| word == wanted));
+                return if later || does_by_option(program, wanted, rest) { RuleFit::Perhaps } else { RuleFit::No };
+            }
+            Some(_) if does_by_option(program, wanted, rest) => return RuleFit::Perhaps,
             Some(Arg { text: Some(word), .. }) if SYNONYMS.contains(&(program, wanted.as_str(), word.as_str())) => {
                 return RuleFit::Perhaps;
             }

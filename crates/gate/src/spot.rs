@@ -1,4 +1,4 @@
-//! Describes the place that a path in a command names, as far as it is known before the command runs.
+//! Describes the paths that a word of a command names, as far as they are known before the command runs.
 
 /// The paths that a word of a command may name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

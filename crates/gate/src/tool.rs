@@ -25,8 +25,8 @@ pub(super) enum GatedAct {
     /// A text that the tool may run as a command. Only rules that ask or deny apply to it, because it is not certain to
     /// be a command.
     Suspect(String, PathBuf),
-    /// Paths that the tool reads or writes. Only rules that name one of the paths apply, because it is not certain that
-    /// the tool writes.
+    /// Paths that the tool reads or writes. It is not certain that the tool writes, so only rules that name one of the
+    /// paths apply.
     MayWrite(Vec<String>, PathBuf),
     /// The words of the tool's own name, and perhaps a value of its input: `git push` for the tool `git_push`.
     Name(Vec<String>),
@@ -99,8 +99,8 @@ pub(super) fn acts(call: &GateCall<'_>) -> Vec<GatedAct> {
     }
     let runs = fields::RUNNING_WORDS.iter().any(|word| plain(call.tool).contains(word));
     if is_foreign(call.tool) && !runs {
-        // A tool of another MCP server may use a field such as `command` for something else, such as a query. So its
-        // text is only suspected to be a command.
+        // A tool of another MCP server may use a field such as `command` for something else, such as a query. So only
+        // rules that ask or deny apply to the text of the field.
         let milder = |act| match act {
             GatedAct::Text(text, folder) => GatedAct::Suspect(text, folder),
             other @ (GatedAct::Words(..)

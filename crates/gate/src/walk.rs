@@ -58,8 +58,8 @@ pub(super) struct CommandWalk {
     fragile: Vec<(Fragility, String)>,
     /// The literal words of the last simple command. If a pipe follows, they are part of the input of the next command.
     printed: Vec<String>,
-    /// The places of the files that the last simple command lists. If a pipe follows, the next command gets these
-    /// files.
+    /// The files that the last simple command lists, or the folders that hold them. If a pipe follows, the next command
+    /// gets these files.
     listed: Option<Vec<Arg>>,
     /// True if the text is only an argument of an unknown program that is read as if it were a command.
     suspicious: bool,
@@ -85,8 +85,8 @@ pub(super) enum StandardInput {
     File,
     /// The text of a here-document or a here-string with unknown parts.
     Partly(String),
-    /// The output of the commands before this one in a pipe. `printed` holds the literal words of these commands.
-    /// `listed` holds the places of the files, if the output is a list of files.
+    /// The output of the commands before this command in a pipe. `printed` holds the literal words of the earlier
+    /// commands. If the output is a list of files, `listed` holds these files, or the folders that hold them.
     Pipe {
         printed: Vec<String>,
         listed: Option<Vec<Arg>>,

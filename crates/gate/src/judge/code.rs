@@ -97,7 +97,7 @@ pub(super) fn only_reads(text: &str) -> bool {
     let opens = |mode: &&str| {
         [format!("'{mode}'"), format!("\"{mode}\""), format!("[[{mode}]]")].iter().any(|quoted| {
             let starts = text.match_indices(quoted.as_str()).map(|(at, _)| text[..at].trim_end());
-            starts.into_iter().any(|before| before.ends_with([',', '=', ':']))
+            starts.into_iter().any(|before| before.ends_with([',', '=', ':']) || before.ends_with(".open("))
         })
     };
     let joins = text.contains(['+', '%', '\\']) && ["](", ")(", "] (", ") ("].iter().any(|call| text.contains(call));
@@ -114,6 +114,8 @@ pub(super) fn only_reads(text: &str) -> bool {
 pub(super) fn paths_in(text: &str) -> Vec<PathSpot> {
     let part = |letter: char| !(letter.is_alphanumeric() || "_-./~@+*?".contains(letter));
     let quote = |letter: char| matches!(letter, '"' | '\'' | '`');
+    let at = |path: &str| PathSpot::At(path.to_owned());
+    let changes_folder = ["chdir", "cwd", "cd "].iter().any(|part| text.contains(part));
     let mut found = Vec::new();
     let (mut from, mut last) = (0, "");
     for (end, letter) in text.char_indices().chain([(text.len(), ' ')]) {
@@ -131,6 +133,12 @@ pub(super) fn paths_in(text: &str) -> Vec<PathSpot> {
             found.extend((opened && quote(letter) || letter == '>').then(|| pattern(word)));
         } else if like && word.chars().any(char::is_alphanumeric) {
             found.push(PathSpot::At(word.to_owned()));
+            // `$_` stands for a part of the code that is not known. Before a path it is nearly always the current
+            // folder: `$PWD/infra`.
+            let behind = word.strip_prefix("_/").filter(|_| before == Some('$'));
+            // Code that changes its folder first may name the paths below the folder of the call from there.
+            let above = word.starts_with("../") && changes_folder;
+            found.extend(behind.or(above.then_some(word)).map(|path| path.trim_start_matches("../")).map(at));
         }
         if !word.is_empty() {
             last = word;
@@ -180,6 +188,7 @@ mod tests {
             "os.system('x')",
             "require('fs')['wri' + 'teFileSync']('infra/x')",
             "open('infra/x', 'r+')",
+            "Path('infra').joinpath('x').open('w')",
         ] {
             assert!(!only_reads(text), "{text}");
         }
@@ -192,6 +201,8 @@ mod tests {
         assert_eq!(paths("cd infra; touch new"), ["infra"]);
         assert_eq!(paths("x = a.b / c"), ["a.b"]);
         assert_eq!(paths("import infra"), Vec::<String>::new());
+        assert_eq!(paths("open('$_/infra/x')"), ["_/infra/x", "infra/x"]);
+        assert_eq!(paths("chdir('docs'); open('../infra/x')"), ["docs", "../infra/x", "infra/x"]);
         let named = PathSpot::Matching { folder: "src/".to_owned(), pattern: "*.rs".to_owned() };
         assert_eq!(paths_in("glob('src/*.rs')"), [named]);
     }

@@ -57,8 +57,8 @@ impl Judge<'_> {
         }
     }
 
-    /// Handles copies of a program that a rule names. The command text needs approval if it makes such a copy, or if it
-    /// runs a program by its path that may be such a copy.
+    /// Handles copies of a program that a rule names. The command text needs approval if it makes such a copy. It also
+    /// needs approval if it runs a program by its path (`./x`), and that program may be such a copy.
     pub(super) fn copied(&mut self, commands: &[SeenCommand]) {
         self.copied_writer(commands);
         let levels = || commands.iter().flat_map(|seen| &seen.levels);

@@ -24,7 +24,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const ANSWER_BYTES_MAX: u64 = 32 << 20;
 /// Commands of git that create or change a name for a commit, such as a branch or a tag.
 const RENAMES: &[&str] = &["branch", "tag", "update-ref", "symbolic-ref", "replace", "worktree"];
-/// Commands of git that make `HEAD` or a commit stand for other files, without changing the files of the work tree.
+/// Commands of git after which `HEAD` or the name of a commit means other files. They do not change the files of the
+/// work tree.
 const REPOINTS: &[&str] = &["update-ref", "symbolic-ref", "replace", "reset --soft", "reset --mixed"];
 
 impl Judge<'_> {
@@ -92,7 +93,7 @@ impl Judge<'_> {
     }
 }
 
-/// Tells whether a git command makes `HEAD` or a commit stand for other files, as `git update-ref` does.
+/// Tells whether `HEAD` or the name of a commit means other files after a git command, as after `git update-ref`.
 fn repoints(seen: &SeenCommand) -> bool {
     seen.levels.iter().any(|level| {
         let git = level.words.first().is_some_and(|program| options::base(program.as_text()) == "git");

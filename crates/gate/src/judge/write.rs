@@ -66,7 +66,7 @@ impl Judge<'_> {
         };
         let spelled = place::tidy(path);
         let here = self.here.get_or_init(|| roots(self.directory)).clone();
-        let around = |path: &Path| [place::roots(path), here.clone()].concat();
+        let around = |path: &Path| place::roots_and(path, &here);
         let (around_real, around_spelled) = (around(&real), around(&spelled));
         let entries = match &write.spot {
             Some(PathSpot::Matching { pattern, .. }) => Some(Entries { pattern, tree: write.tree }),
@@ -108,7 +108,7 @@ impl Judge<'_> {
         let decides = hooked
             || guard::paths().iter().any(|guarded| {
                 guarded.is_written(&real, &around_real, write.tree, entries)
-                    || guarded.is_written(&spelled, &around_spelled, write.tree, entries)
+                    || spelled != real && guarded.is_written(&spelled, &around_spelled, write.tree, entries)
             });
         if decides {
             let text = format!("ask: {} decides what agents and git do here", real.display());
@@ -122,7 +122,7 @@ impl Judge<'_> {
     /// approval.
     fn worked_in(&mut self, path: &Path) {
         let Some(real) = place::resolve(path) else { return };
-        let roots = [place::roots(&real), self.here.get_or_init(|| roots(self.directory)).clone()].concat();
+        let roots = place::roots_and(&real, self.here.get_or_init(|| roots(self.directory)));
         for (number, rule) in self.rules.iter().enumerate() {
             let Matter::Write(glob) = &rule.matter else { continue };
             let covers = |path: &Path| place::fit(glob, path, &roots, None) == glob::PathFit::Yes;
@@ -136,7 +136,11 @@ impl Judge<'_> {
                 self.decide(GateDecision::Ask, text);
             }
         }
-        if guard::paths().iter().any(|guarded| guarded.is_written(&real, &roots, false, None)) {
+        // Most programs work in the root of a repository. No guarded path of a repository covers its root folder.
+        let below = roots.iter().any(|root| real != *root && real.starts_with(root));
+        if (below || guard::may_cover(&real))
+            && guard::paths().iter().any(|guarded| guarded.is_written(&real, &roots, false, None))
+        {
             self.decide(
                 GateDecision::Ask,
                 format!("ask: a program works in {}, which decides what agents and git do here", real.display()),

@@ -31,8 +31,8 @@ pub(crate) enum ProgramEffect {
     Folder(Arg),
     /// A path is written. With `TreeEffect::Yes` everything below the path is written too.
     Writes(Arg, TreeEffect),
-    /// The program works in the folder at this path, or in the folder that holds the path. It may run or write anything
-    /// there.
+    /// The program works in the folder at this path. If the path is a file, the program works in the folder that holds
+    /// the file. The program may run or write anything there.
     Works(Arg),
     /// The program copies a path without following links, so the copy of a link is a link.
     Copies(Arg),
@@ -120,6 +120,7 @@ const KINDS: &[&str] = &[
     "sqlite",
     "copy-verb",
     "verb",
+    "verb-all",
     "when",
     "unless",
     "format",
@@ -169,7 +170,10 @@ pub(crate) fn effects(words: &[Arg]) -> Option<Vec<ProgramEffect>> {
     match table.does.as_str() {
         "npm" => found.extend(toolchain::npm(words)),
         "python" => found.extend(toolchain::python(words)),
-        "copy-verb" => found.extend(toolchain::mounts(words)),
+        "copy-verb" => {
+            found.extend(toolchain::mounts(words));
+            found.extend(runner::compose(words));
+        }
         "compiler" => found.extend([toolchain::compiler(words), runner::compiler(words)].concat()),
         "fd" => found.extend(runner::fd(words, &parsed)),
         "daemon" => found.extend(runner::daemon(&parsed)),
@@ -277,6 +281,7 @@ fn of_operands(name: &str, table: &ProgramTable, parsed: &ParsedOptions) -> Vec<
         "copy-verb" => toolchain::copy_verb(parsed),
         "socat" => toolchain::socat(parsed),
         "verb" => toolchain::verb(rest, operands),
+        "verb-all" => toolchain::verb_all(rest, operands),
         "when" if rest.split(' ').any(|option| parsed.has(&[option])) => all(operands),
         "unless" if !rest.split(' ').any(|option| parsed.has(&[option])) => all(operands),
         "format" => toolchain::format(rest, parsed),

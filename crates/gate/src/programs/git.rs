@@ -25,6 +25,8 @@ pub(crate) struct GitPreamble {
     effects: Vec<ProgramEffect>,
     /// The repository that the option `--git-dir` names. None without that option.
     repository: Option<Arg>,
+    /// True if an option sets the work tree or the repository, so that the two need not belong together.
+    elsewhere: bool,
 }
 
 const FLAGS: &[&str] = &[
@@ -149,12 +151,18 @@ pub(crate) fn preamble(words: &[Arg]) -> GitPreamble {
             "--exec-path" => found
                 .effects
                 .push(ProgramEffect::Ask("git with --exec-path, which makes its commands mean others".to_owned())),
-            "-C" | "--work-tree" => found.effects.push(ProgramEffect::Folder(value)),
+            "-C" | "--work-tree" => {
+                found.elsewhere |= name == "--work-tree";
+                found.effects.push(ProgramEffect::Folder(value));
+            }
             _ if FLAGS.contains(&lead) => {
                 found.rest += 1;
                 continue;
             }
-            "--git-dir" => found.repository = Some(value),
+            "--git-dir" => {
+                found.elsewhere = true;
+                found.repository = Some(value);
+            }
             _ if VALUED.contains(&name) => {}
             _ => {
                 found.unknown = true;
@@ -206,7 +214,13 @@ pub(crate) fn effects(words: &[Arg]) -> Vec<ProgramEffect> {
         // function for `git config` adds the write when a setting is changed.
         !(name == "config" && matches!(effect, ProgramEffect::Writes(..)))
     }));
-    found.extend(work::effects(name, &table.does, &parsed));
+    let done = work::effects(name, &table.does, &parsed);
+    // With `--work-tree`, or with `--git-dir` and without a work tree of that repository, git writes into another folder
+    // than the one whose files it could list. So everything below that folder counts as written.
+    if preamble.elsewhere && done.iter().any(|effect| matches!(effect, ProgramEffect::Moves(_))) {
+        found.push(ProgramEffect::Writes(Arg::inside("."), TreeEffect::Yes));
+    }
+    found.extend(done);
     found.extend(folder::guarded(&format!("git {name}"), table, &parsed));
     if table.style.opaque {
         found.push(ProgramEffect::Opaque(format!("git {name} is a program of its own")));

@@ -5,8 +5,8 @@ use crate::command::Arg;
 use crate::programs::options::base;
 use crate::programs::table;
 
-/// Builtins and programs that need approval unless a rule names them. They run a text, give a new meaning to words, or
-/// run a command later.
+/// Builtins and programs that need approval unless a rule names them. They run a text as commands, change the meaning
+/// of words, or run a command later.
 const ASKS: &str = "\
     trap alias unalias enable bind complete compgen fc let repeat foreach emulate zmodload autoload zle sched coproc at \
     batch crontab";
@@ -33,7 +33,9 @@ const FOLDERS: &str = "\
     TMPDIR TMP TEMP TEMPDIR CARGO_TARGET_DIR CARGO_HOME RUSTUP_HOME GOBIN GOPATH GOCACHE GOTMPDIR GOMODCACHE PIP_TARGET \
     PIP_PREFIX PIP_CACHE_DIR PIP_LOG PYTHONPYCACHEPREFIX PYTHONUSERBASE npm_config_* NPM_CONFIG_* HISTFILE \
     COVERAGE_FILE LLVM_PROFILE_FILE DESTDIR NODE_V8_COVERAGE NODE_COMPILE_CACHE XDG_CACHE_HOME XDG_STATE_HOME \
-    SCREENDIR TMUX_TMPDIR GNUPGHOME";
+    SCREENDIR TMUX_TMPDIR GNUPGHOME BUNDLE_GEMFILE BUNDLE_PATH BUNDLE_BIN GEM_HOME TF_DATA_DIR GRADLE_USER_HOME \
+    UV_PROJECT UV_PROJECT_ENVIRONMENT UV_CACHE_DIR UV_TOOL_DIR UV_WORKING_DIRECTORY PIPENV_PIPFILE JUST_JUSTFILE \
+    JUST_WORKING_DIRECTORY COMPOSER_HOME COMPOSER_VENDOR_DIR YARN_CACHE_FOLDER PNPM_HOME DENO_DIR BUN_INSTALL";
 
 /// Options of bash that change which files a pattern names, or where `cd` leads.
 const READING: &str = "nocaseglob dotglob cdable_vars autocd cdspell dirspell sourcepath expand_aliases keyword";

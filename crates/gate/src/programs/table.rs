@@ -3,22 +3,24 @@
 //! An option table says which options a program has, which of them take a value, and what a value means. A new program
 //! or option needs no code, only a line in one of the files `tables/*.txt`.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::OnceLock;
 
-/// The texts of all option tables, in the order in which they are searched for a program.
-const TEXTS: [&str; 8] = [
-    include_str!("tables/files.txt"),
-    include_str!("tables/archives.txt"),
-    include_str!("tables/network.txt"),
-    TOOLCHAINS,
-    BUILDERS,
-    include_str!("tables/git.txt"),
-    include_str!("tables/wrappers.txt"),
-    include_str!("tables/listing.txt"),
+/// The texts of all option tables, in the order in which they are searched for a program. The flag is true for the
+/// texts about development tools.
+const TEXTS: [(&str, bool); 8] = [
+    (include_str!("tables/files.txt"), false),
+    (include_str!("tables/archives.txt"), false),
+    (include_str!("tables/network.txt"), false),
+    (include_str!("tables/toolchains.txt"), true),
+    (include_str!("tables/builders.txt"), true),
+    (include_str!("tables/git.txt"), false),
+    (include_str!("tables/wrappers.txt"), false),
+    (include_str!("tables/listing.txt"), false),
 ];
-const TOOLCHAINS: &str = include_str!("tables/toolchains.txt");
-const BUILDERS: &str = include_str!("tables/builders.txt");
+/// The approximate number of names in the option tables. The map of the names gets this capacity, so that it does not
+/// grow step by step.
+const NAMES_EXPECTED: usize = 1_000;
 const PLAIN: &str = include_str!("tables/plain.txt");
 const INTERPRETERS: &str = include_str!("tables/interpreters.txt");
 const VERBS: &str = include_str!("tables/verbs.txt");
@@ -68,8 +70,8 @@ pub(crate) enum OptionEffect {
     Run,
     /// The value of the option is the folder where the program works.
     Folder,
-    /// The value of the option is a folder, or a file that stands for its folder. The program runs or writes the files
-    /// that it finds there.
+    /// The value of the option is a folder, or a file in that folder. The program runs or writes the files that it
+    /// finds in the folder.
     Place,
     /// The value of the option is a setting of git, as in `git -c key=value`.
     Setting,
@@ -109,6 +111,8 @@ pub(crate) struct OptionStyle {
     pub(crate) works: bool,
     /// True if every operand is a sub-command of the program, as the targets of make are.
     pub(crate) targets: bool,
+    /// True if an operand may name a part of the project by the folder of that part: `infra` of `gradle :infra:build`.
+    pub(crate) members: bool,
 }
 
 impl ProgramTable {
@@ -144,7 +148,8 @@ impl ProgramTable {
         self.options.iter().filter(|option| option.effect == OptionEffect::Folder).map(|option| option.name)
     }
 
-    /// Tells whether a sub-command of the program only reads the folder where the program works.
+    /// Tells whether a sub-command of the program only reads the folder where the program works. A name with a dot at
+    /// its end, such as `version.`, is in the table for a sub-command that only reads when no operand follows it.
     pub(crate) fn only_reads(&self, command: &str) -> bool {
         self.reads.contains(&command)
     }
@@ -176,34 +181,80 @@ impl ProgramTable {
 /// Returns the option table of a program, by the last part of the program's path. The name may end with a version
 /// (`perl5.36`), or begin with the `g` that some systems put before the names of GNU programs (`gtouch`).
 pub(crate) fn find(program: &str) -> Option<&'static ProgramTable> {
+    let program = released(program);
     let versioned = program.trim_end_matches(|letter: char| letter.is_ascii_digit() || matches!(letter, '.' | '-'));
     exactly(program).or_else(|| exactly(versioned)).or_else(|| exactly(program.strip_prefix('g')?))
 }
 
+/// Returns the name of a program without the version or the registry that package runners accept with it: `husky` for
+/// `husky@9`, `npm:husky` and `nixpkgs#husky`.
+fn released(program: &str) -> &str {
+    let end = program.find('@').filter(|at| *at > 0).unwrap_or(program.len());
+    let name = &program[..end];
+    let name = name.strip_prefix("npm:").unwrap_or(name);
+    name.rsplit('#').next().unwrap_or(name)
+}
+
 /// Returns the option table of exactly this program name. Each table is parsed at its first use.
 pub(crate) fn exactly(program: &str) -> Option<&'static ProgramTable> {
-    static READ: OnceLock<HashMap<&'static str, OnceLock<Option<ProgramTable>>>> = OnceLock::new();
-    let all = READ.get_or_init(|| blocks().flat_map(names).map(|name| (name, OnceLock::new())).collect());
-    let (name, table) = all.get_key_value(program)?;
-    table.get_or_init(|| read(name)).as_ref()
+    let entry = index().get(program)?;
+    entry.table.get_or_init(|| read(entry.block)).as_ref()
+}
+
+/// One name of a program in the option tables.
+struct IndexEntry {
+    /// The text of the option table, from its line `program` to the end of the file.
+    block: &'static str,
+    /// True if the program is a development tool: its option table is in the file for toolchains or for builders.
+    tool: bool,
+    table: OnceLock<Option<ProgramTable>>,
+}
+
+/// Returns the names of all programs with their option tables. The table texts are searched once, because every tool
+/// call waits for this function.
+fn index() -> &'static HashMap<&'static str, IndexEntry> {
+    static INDEX: OnceLock<HashMap<&'static str, IndexEntry>> = OnceLock::new();
+    INDEX.get_or_init(|| {
+        let mut found = HashMap::with_capacity(NAMES_EXPECTED);
+        for (tool, block) in blocks() {
+            for name in names(block) {
+                let entry = found.entry(name).or_insert(IndexEntry { block, tool, table: OnceLock::new() });
+                entry.tool |= tool;
+            }
+        }
+        found
+    })
 }
 
 /// Returns every option table with all names of its program.
 #[cfg(test)]
 pub(crate) fn all() -> Vec<(Vec<&'static str>, &'static ProgramTable)> {
-    blocks().filter_map(|block| Some((names(block).collect(), exactly(names(block).next()?)?))).collect()
+    blocks().filter_map(|(_, block)| Some((names(block).collect(), exactly(names(block).next()?)?))).collect()
 }
 
-fn blocks() -> impl Iterator<Item = &'static str> {
-    TEXTS.iter().flat_map(|text| text.split("\nprogram ").skip(1))
+/// Returns the text of every option table, and whether it is about a development tool. The text begins with the line
+/// `program` of the table, and reaches to the end of the file.
+fn blocks() -> impl Iterator<Item = (bool, &'static str)> {
+    TEXTS.iter().flat_map(|(text, tool)| {
+        let mut left = *text;
+        std::iter::from_fn(move || {
+            loop {
+                let start = left;
+                let end = left.find('\n')?;
+                left = &left[end + 1..];
+                if start.starts_with("program ") {
+                    return Some((*tool, start));
+                }
+            }
+        })
+    })
 }
 
 fn names(block: &'static str) -> impl Iterator<Item = &'static str> {
-    block.lines().next().unwrap_or_default().split(' ')
+    block.lines().next().unwrap_or_default().split(' ').skip(1)
 }
 
-fn read(program: &str) -> Option<ProgramTable> {
-    let block = blocks().find(|block| names(block).any(|name| name == program))?;
+fn read(block: &'static str) -> Option<ProgramTable> {
     let mut table = ProgramTable::default();
     for line in block.lines().skip(1).take_while(|line| line.starts_with("  ")) {
         let (kind, rest) = line.trim().split_once(' ').unwrap_or((line.trim(), ""));
@@ -211,7 +262,7 @@ fn read(program: &str) -> Option<ProgramTable> {
             "does" => table.does = rest.to_owned(),
             "style" => table.style = style(rest),
             // The line `like tar` adds the options of tar after the program's own options.
-            "like" => table.options.extend(read(rest)?.options),
+            "like" => table.options.extend(read(index().get(rest)?.block)?.options),
             "reads" => table.reads.extend(rest.split(' ')),
             "guards" => table.guards.extend(rest.split(' ')),
             _ => {
@@ -238,6 +289,7 @@ fn style(words: &str) -> OptionStyle {
         literal: has("literal"),
         works: has("works"),
         targets: has("targets"),
+        members: has("members"),
     }
 }
 
@@ -272,12 +324,9 @@ fn lists(text: &str, name: &str) -> bool {
 pub(crate) fn is_tool(program: &str) -> bool {
     // These program names are also common words, so an argument of that name is probably not a program.
     let common = ["go", "just", "task", "R", "scalar", "view", "amp", "convert", "fab", "inv", "pants", "please"];
-    static NAMES: OnceLock<HashSet<&'static str>> = OnceLock::new();
-    let names = NAMES.get_or_init(|| {
-        let lines = [TOOLCHAINS, BUILDERS].into_iter().flat_map(str::lines);
-        lines.filter_map(|line| line.strip_prefix("program ")).flat_map(|line| line.split(' ')).collect()
-    });
-    !common.contains(&program) && (names.contains(program) || is_interpreter(program))
+    let program = released(program);
+    let is_listed = || index().get(program).is_some_and(|entry| entry.tool);
+    !common.contains(&program) && (is_listed() || is_interpreter(program))
 }
 
 /// Tells whether a program, such as `echo`, neither runs nor writes anything that its arguments name.
@@ -325,9 +374,9 @@ mod tests {
     #[test]
     fn every_table_is_read_and_names_each_option_once() {
         let mut programs = 0;
-        for block in blocks() {
-            for name in block.lines().next().unwrap_or_default().split(' ') {
-                let table = read(name).unwrap_or_else(|| panic!("the table of {name} has a line of an unknown kind"));
+        for (_, block) in blocks() {
+            for name in names(block) {
+                let table = read(block).unwrap_or_else(|| panic!("the table of {name} has a line of an unknown kind"));
                 assert!(!table.does.is_empty(), "{name} has no line `does`");
                 assert!(crate::programs::effect::knows(&table.does), "{name}: nothing reads {:?}", table.does);
                 programs += 1;

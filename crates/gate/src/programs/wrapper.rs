@@ -45,7 +45,7 @@ pub(crate) fn unwrap(words: &[Arg], files: Option<&[Arg]>) -> Vec<ProgramEffect>
         return in_find(words);
     }
     let Some(table) = find(words) else { return Vec::new() };
-    // `command -v git` only prints the place of the program and runs nothing.
+    // `command -v git` only prints the path of the program and runs nothing.
     if name == "command" && words.get(1).is_some_and(|word| matches!(word.as_text(), "-v" | "-V" | "-pv" | "-pV")) {
         return Vec::new();
     }

@@ -43,11 +43,12 @@ pub(crate) struct ProgramText {
     pub(crate) numbers: Vec<String>,
     /// Variables that the form `${name=value}` sets.
     pub(crate) assigned: Vec<String>,
-    /// True if only bash reads the command text in this way. For example, other shells read `((` as two subshells.
+    /// True if other shells may read the command text differently from bash. For example, other shells read `((` as two
+    /// subshells.
     pub(crate) only_bash: bool,
 }
 
-/// The place where a list of commands ends.
+/// The end of a list of commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ListEnd {
     End,
@@ -223,11 +224,16 @@ impl<'t> ScriptReader<'t> {
         self.keywords_over &= operator.contains(['<', '>']);
         // Other shells read these operators differently: dash reads `&>` as two operators and does not have `|&`.
         self.script.only_bash |= matches!(operator, "&>" | "&>>" | "|&" | "<<<" | ";;&" | ";&");
+        // bash refuses `[[ -n || x ]]`, and the parser takes `-n` as a text there.
+        if self.in_test && words::is_test(self.script.plain.split_whitespace().next_back().unwrap_or_default()) {
+            return Err("an operator of `[[` without its word".into());
+        }
         match operator {
             ";" | "&" if self.document_inside => Err("a list with a here-document inside of a substitution".into()),
             "<<" | "<<-" if self.in_test => Err("a here-document inside of `[[`".into()),
             "<<" => self.document(false),
             "<<-" => self.document(true),
+            "(" if self.is_behind_first_time() => Err("a block behind `time` at the start of a substitution".into()),
             _ => {
                 // The parser reads two parentheses in a row as arithmetic, even with a blank between them. bash reads
                 // them as two subshells, so a line end is put between them.
@@ -288,6 +294,13 @@ impl<'t> ScriptReader<'t> {
                 let bare = if pending.tabs { line.trim_start_matches('\t') } else { &line };
                 if bare == pending.delimiter {
                     break;
+                }
+                // Inside a substitution, bash 5.2 also ends a here-document at a line that begins with the delimiter and
+                // holds a parenthesis. It then runs the rest of that line. This reader gives up at such a line.
+                if self.nesting > 0 && bare.starts_with(&pending.delimiter) {
+                    return Err(
+                        "a line that begins with the delimiter of a here-document inside of a substitution".into()
+                    );
                 }
                 // bash joins a line that ends with a backslash with the next line, before it looks for the delimiter.
                 // This reader does not do that, so it gives up.

@@ -175,8 +175,8 @@ impl ShellWord {
             return None;
         }
         let words = braces::expand(&text, LoneBrace::Refuse).ok()?;
-        // Each word that the braces make must contain all quoted parts. Otherwise it is unknown which part belongs
-        // where.
+        // Each word that the braces make must contain all quoted parts. Otherwise it is unknown which quoted part each
+        // stand-in character replaces.
         let whole = |word: &String| {
             let mut parts = kept.iter();
             let mut full = String::new();

@@ -25,8 +25,8 @@ impl CommandWalk {
                 self.declares(program.as_text(), arguments, scope);
             }
             "read" | "mapfile" | "readarray" | "unset" | "getopts" => self.names(program.as_text(), arguments),
-            // `test -v 'x[$(command)]'` runs the command in the index, even if a rule allows only `test`. So it needs
-            // approval.
+            // `test -v 'x[$(command)]'` runs the command in the index. A rule that allows `test` does not allow that
+            // command, so the whole command needs approval.
             "test" | "["
                 if arguments.iter().any(|word| matches!(word.as_text(), "-v" | "-R"))
                     && arguments.iter().any(|word| word.text.as_deref().is_none_or(|text| text.contains('['))) =>

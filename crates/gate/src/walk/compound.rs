@@ -1,11 +1,31 @@
 //! Reads lists, pipes and blocks of a command text: which commands run, in which order and in which folders.
 
-use brush_parser::ast;
+use brush_parser::ast::{self, SourceLocation as _};
 
 use super::{CommandWalk, StandardInput, WalkScope};
 use crate::command::CommandFolders;
 use crate::programs::program;
-use crate::shell::script::ProgramText;
+use crate::shell::script::{ProgramText, RESERVED};
+
+/// Tells whether bash may read a `coproc` differently from the parser. bash reads no line end and no second `coproc`
+/// after `coproc`, and takes `coproc name if …` as a block with a name. The parser takes `name if …` as a command.
+fn is_misread(process: &ast::CoprocessCommand) -> bool {
+    let is_keyword = |word: &ast::Word| RESERVED.contains(&word.value.as_str());
+    let other_line = process.body.location().is_none_or(|body| body.start.line != process.loc.start.line);
+    // The parser takes the brace of `coproc { ( x )`, which is not closed, as the name of the process.
+    if process.name.as_ref().is_some_and(is_keyword) {
+        return true;
+    }
+    let ast::Command::Simple(simple) = process.body.as_ref() else {
+        return other_line || is_coprocess(&process.body);
+    };
+    let first = simple.suffix.as_ref().and_then(|suffix| suffix.0.first());
+    other_line || matches!(first, Some(ast::CommandPrefixOrSuffixItem::Word(word)) if is_keyword(word))
+}
+
+fn is_coprocess(command: &ast::Command) -> bool {
+    matches!(command, ast::Command::Compound(ast::CompoundCommand::Coprocess(_), _))
+}
 
 /// The possible folders of a shell after a command: `well` if the command succeeded, `ill` if it failed.
 struct After {
@@ -38,9 +58,9 @@ impl CommandWalk {
                 ast::AndOr::Or(_) => after.ill.clone(),
             };
             let (ast::AndOr::And(pipeline) | ast::AndOr::Or(pipeline)) = next;
-            // The command after `||` runs when a command before it failed, so the commands in between may not have run.
-            // Only the first command of the list has certainly run, so only its variables, and the variables that were
-            // set before the list, are certain.
+            // The command after `||` runs when an earlier command of the list failed. The commands between the failed
+            // command and `||` did not run. Only the first command of the list certainly ran. So a variable certainly
+            // has a value only if the first command sets it, or if it was set before the list.
             if matches!(next, ast::AndOr::Or(_)) {
                 set.clone_from(&scope.set);
             }
@@ -174,6 +194,9 @@ impl CommandWalk {
             }
             ast::CompoundCommand::Arithmetic(command) => self.computation(&command.expr.value),
             ast::CompoundCommand::Coprocess(process) => {
+                if is_misread(process) {
+                    self.ask("a `coproc` whose command is on another line or begins with a keyword");
+                }
                 if let Some(name) = &process.name {
                     self.word(name, script, scope);
                 }
@@ -222,6 +245,9 @@ impl CommandWalk {
     /// Reads the definition of a shell function. The function runs in the folder of its caller. The gate does not look
     /// at the calls, so the folder counts as unknown.
     fn function(&mut self, function: &ast::FunctionDefinition, script: &ProgramText, scope: &mut WalkScope) {
+        if function.fname.value.contains('=') {
+            self.ask("a function whose name looks like an assignment, which bash refuses");
+        }
         match self.word(&function.fname, script, scope).text {
             Some(name) if program::is_relied_on(&name) => {
                 self.ask(format!("a function with the name {name}, which changes what the word means"));
@@ -230,6 +256,9 @@ impl CommandWalk {
             None => self.ask("a function whose name is not one literal"),
         }
         let ast::FunctionBody(body, redirects) = &function.body;
+        if matches!(body, ast::CompoundCommand::Coprocess(_)) {
+            self.ask("a function whose body is a `coproc`, which bash refuses");
+        }
         let first = self.found.writes.len();
         let before = scope.folders.clone();
         let mut within = scope.clone();
@@ -283,8 +312,8 @@ impl CommandWalk {
         }
     }
 
-    /// Reads a regular expression after `=~`. In the skeleton, where a name such as `W0` stands for each word, it is
-    /// several names without blanks between them.
+    /// Reads a regular expression after `=~`. In the skeleton, where a name such as `W0` stands for each word, the
+    /// expression appears as several such names without blanks between them.
     fn words_of(&mut self, text: &str, script: &ProgramText, scope: &WalkScope) {
         let names = text.split(|letter: char| !letter.is_ascii_alphanumeric());
         for name in names {

@@ -8,7 +8,7 @@ use crate::programs::program::{self, ProgramKnowledge};
 use crate::programs::{git, wrapper};
 
 impl CommandWalk {
-    /// Returns the facts about one command. The commands that it runs are not included.
+    /// Returns the facts that the rules need about one command. The commands that this command runs are not included.
     pub(super) fn level(
         &mut self,
         name: &str,

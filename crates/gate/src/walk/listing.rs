@@ -70,8 +70,8 @@ fn plain_words(text: &str) -> Option<Vec<Arg>> {
     (!text.contains(['\'', '"', '\\']) && !words.is_empty()).then_some(words)
 }
 
-/// Turns folders into the places of the files that a command lists in them. Returns None when one of the folders is
-/// unknown.
+/// Turns folders into arguments that stand for the files that a command lists in these folders. Returns None when one
+/// of the folders is unknown.
 fn below(folders: &[Arg]) -> Option<Vec<Arg>> {
     let plain = |word: &Arg| match (&word.text, &word.spot) {
         (Some(text), _) => (!text.starts_with(':')).then(|| Arg::inside(text)),

@@ -221,8 +221,9 @@ impl CommandWalk {
                         }
                     }
                 }
-                // The parser takes a word such as `of=file` for an assignment. After a builtin such as `export` it is
-                // one, and it was handled above. After any other command it is an argument.
+                // The parser takes a word such as `of=file` for an assignment. After a builtin such as `export` the
+                // word is an assignment, and the code above handled it. After any other command the word is an
+                // argument.
                 if !declares {
                     words.push(script.words.get(&word.value).map_or_else(Arg::unknown, Arg::of));
                 }

@@ -41,6 +41,20 @@ const PROSE_OPTIONS: &[&str] = &[
     "--reason",
 ];
 
+/// Programs that install packages. After their sub-commands in `PACKAGE_COMMANDS`, the name of a tool is the name of a
+/// package: `npm install husky`.
+const PACKAGERS: &[&str] = &[
+    "npm", "pnpm", "yarn", "bun", "pip", "pip3", "pipx", "uv", "poetry", "pdm", "cargo", "gem", "composer", "brew",
+    "apt", "apt-get", "apk", "dnf", "yum", "conda", "mamba",
+];
+const PACKAGE_COMMANDS: &[&str] = &["install", "i", "add", "remove", "uninstall", "upgrade", "update"];
+
+fn installs_packages(words: &[Arg]) -> bool {
+    let mut operands = words.iter().skip(1).map(Arg::as_text).filter(|word| !word.starts_with('-'));
+    let is_packager = words.first().is_some_and(|word| PACKAGERS.contains(&options::base(word.as_text())));
+    is_packager && operands.find(|word| *word != "pip").is_some_and(|command| PACKAGE_COMMANDS.contains(&command))
+}
+
 /// Tells whether a word is the value of an option that takes a text for people.
 fn is_prose(arguments: &[Arg], at: usize) -> bool {
     let text = |word: &Arg| word.as_text().contains(' ');
@@ -80,9 +94,10 @@ impl CommandWalk {
         if let StandardInput::Text(text) | StandardInput::Partly(text) = &scope.input {
             self.suspected(|walk| walk.text(text, &mut within.clone()));
         }
+        let installs = installs_packages(words);
         let likely = |word: &Arg| {
             let name = options::base(word.as_text());
-            LIKELY_COMMANDS.contains(&name) || table::is_tool(name)
+            LIKELY_COMMANDS.contains(&name) || !installs && table::is_tool(name)
         };
         let places = arguments.iter().enumerate().filter(|(_, word)| likely(word)).map(|(at, _)| at);
         for (number, at) in places.enumerate() {
@@ -111,7 +126,7 @@ impl CommandWalk {
     }
 }
 
-/// Options of unknown programs that name their working folder.
+/// Options that name the working folder of a program. They are used for programs without an option table.
 const FOLDER_OPTIONS: &[&str] = &[
     "-C",
     "--directory",

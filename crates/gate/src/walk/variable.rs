@@ -1,8 +1,7 @@
 //! Follows variables whose values the command text itself sets, to find the paths that they name.
 //!
 //! A value counts only if every value that the text gives to the variable is known, and if the variable is certainly
-//! set before its use. The values are used only to find the place that a path names. A command or an option in a
-//! variable stays unknown.
+//! set before its use. The values are used only in paths. A command or an option in a variable stays unknown.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,7 +30,7 @@ pub(super) enum VariableValue {
     Entry(PathSpot),
 }
 
-/// A word that a loop runs over, with the place that the word names. None when the word is unknown.
+/// A word that a loop runs over, with the paths that the word names. None when the word is unknown.
 type LoopWord<'w> = Option<(&'w ShellWord, Option<PathSpot>)>;
 
 /// The values that a command text assigns to its variables. A variable with an unknown value has None.
@@ -151,7 +150,7 @@ impl CommandWalk {
         changed.then_some(ShellWord { pieces, inner: Vec::new() })
     }
 
-    /// Returns the place that a word names after the values of its variables are inserted.
+    /// Returns the paths that a word names after the values of its variables are inserted.
     pub(super) fn spot(&self, word: &ShellWord, scope: &WalkScope) -> Option<PathSpot> {
         let mut open: Vec<Vec<WordPiece>> = vec![Vec::new()];
         let mut entry: Option<(usize, PathSpot)> = None;
@@ -234,7 +233,7 @@ fn text_of(value: &VariableValue, quoted: bool, first: bool) -> Option<&String> 
     (safe && !(first && text.starts_with(['-', '~']))).then_some(text)
 }
 
-/// Returns the place that a word names when it contains the variable of a loop over files, such as `$f` or `/tmp/$f`.
+/// Returns the paths that a word names when it contains the variable of a loop over files, such as `$f` or `/tmp/$f`.
 fn with_entry(word: &ShellWord, at: usize, spot: PathSpot) -> Option<PathSpot> {
     let PathSpot::Matching { folder, pattern } = spot else { return None };
     let before = ShellWord { pieces: word.pieces.get(..at)?.to_vec(), inner: Vec::new() }.literal()?;

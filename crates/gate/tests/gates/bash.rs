@@ -13,7 +13,7 @@ use chance::SeededRandom;
 
 /// Names of fake programs. Each of them only records that it ran, and with which words.
 const CANARIES: &[&str] = &["git", "alpha", "beta", "ls"];
-/// Real programs that run other programs. The test puts them next to the fake ones.
+/// Real programs that run other programs. The test puts them into the same folder as the fake programs.
 const REAL: &[&str] =
     &["env", "nohup", "timeout", "nice", "xargs", "find", "stdbuf", "setsid", "sh", "bash", "cat", "true"];
 
@@ -130,7 +130,7 @@ fn generated(chance: &mut SeededRandom, depth: usize) -> String {
     let mut inner = || generated(chance, depth);
     let (one, two) = (inner(), inner());
     let quoted = one.replace('\'', "'\\''");
-    match chance.below(52) {
+    match chance.below(54) {
         0 => format!("{one}; {two}"),
         1 => format!("{one} && {two}"),
         2 => format!("{one} || {two}"),
@@ -182,6 +182,8 @@ fn generated(chance: &mut SeededRandom, depth: usize) -> String {
         48 => format!("alpha <<< \"$({one}\n)\""),
         49 => format!("export B=$({one}\n)"),
         50 => format!("git commit -m \"$(cat <<'E'\nit's (a) \"title\" :) #1\nE\n)\" && {one}"),
+        51 => format!("alpha $(cat <<'E'\nx\nE; {one}\n)\n( {two}\nE\n)"),
+        52 => format!("coproc alpha {{ {one}\n}}; wait"),
         _ => format!("case $({one}\n) in $({two}\n)) beta;; *) alpha;; esac"),
     }
 }

@@ -112,8 +112,8 @@ fn the_deepest_of_everything_ends_in_a_decision() {
         for depth in [2, 33, 399, 401, most] {
             let text = nest(depth.min(most));
             let decision = judged(&gates, &text, &scratch);
-            // If one of these opening texts is repeated, it can cancel the one before it. The nested text then may hold
-            // no command.
+            // If one of these opening texts is repeated, the second one can cancel the first one. The nested text then
+            // may hold no command.
             let pairs = matches!(*open, "echo `" | "\"" | "'" | "$'" | "sh -c \"" | "\\" | "#");
             assert!(
                 pairs || shallow == GateDecision::Allow || decision != GateDecision::Allow,

@@ -363,7 +363,8 @@ mod tests {
             let steps: String = (1..length).map(|step| format!("v{step} = v{}\n", step - 1)).collect();
             format!("v0 = 'a.txt'\n{steps}open(v{}, 'w')", length - 1)
         };
-        // The variable with the literal does not count: the reader of the code replaces it by its value.
+        // The last variable of the chain holds a literal. The reader of the code replaces this variable by its value,
+        // so the limit does not count it.
         assert_eq!(calls(&chain(FOLLOWED_MAX + 1), "python3").hidden, None);
         assert!(calls(&chain(FOLLOWED_MAX + 2), "python3").hidden.is_some());
     }

@@ -224,12 +224,12 @@ pub(super) const READING_PARTS: &[&str] = &[
     "resolve", "scan", "search", "show", "sort", "split", "starts", "stat", "str", "strip", "test", "trim", "url",
     "valid", "walk", "warn",
 ];
-/// Parts of function names. A function with such a part in its name may write a path that it gets, although another part
-/// of the name reads: `renameSync` contains `name`, and `createWriteStream` contains `str`.
+/// Parts of function names. A function with such a part in its name may write a path that it gets, although its name
+/// also contains a part from `READING_PARTS`: `renameSync` contains `name`, and `createWriteStream` contains `str`.
 pub(super) const WRITING_PARTS: &[&str] =
     &["copy", "create", "delete", "move", "remove", "rename", "truncate", "unlink", "write"];
-/// Starts of function names. A function whose name starts so only reads a path that it gets: `is_file`, `hasOwn`,
-/// `getsize`.
+/// Starts of function names. A function whose name has one of these starts only reads a path that it gets: `is_file`,
+/// `hasOwn`, `getsize`.
 pub(super) const READING_STARTS: &[&str] = &["is", "has", "get"];
 /// Classes whose `new` makes an object from a path and does not write the file: `File.new(path)`.
 pub(super) const READING_CLASSES: &[&str] =

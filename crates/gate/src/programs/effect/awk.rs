@@ -31,7 +31,7 @@ pub(super) fn effects(name: &str, parsed: &ParsedOptions) -> Vec<ProgramEffect> 
     found
 }
 
-/// A token of an awk program. Only the details are kept that show whether the program writes files or runs commands.
+/// A token of an awk program. It holds only the details that show whether the program writes files or runs commands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum AwkToken {
     Text(String),

@@ -87,6 +87,10 @@ pub(super) fn rsync(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     if target.as_text().contains(':') {
         return found;
     }
+    // rsync reads a relative path of these options from the folder to which it copies.
+    for folder in parsed.values(&["--backup-dir", "-T", "--temp-dir", "--partial-dir"]) {
+        found.push(ProgramEffect::Writes(joined(target, folder), TreeEffect::Yes));
+    }
     if parsed.has(&["-a", "-l", "--archive", "--links"]) {
         found.extend(sources.iter().cloned().map(ProgramEffect::Copies));
     }

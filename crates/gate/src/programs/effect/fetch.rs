@@ -59,6 +59,12 @@ pub(super) fn curl(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     for given in &parsed.given {
         let Some(value) = &given.value else { continue };
         let writes = given.effect == crate::programs::table::OptionEffect::Write && !shown(value);
+        // `#1` in the name of a file stands for the first part of the address that is in braces or brackets.
+        let numbered =
+            value.as_text().split('#').skip(1).any(|rest| rest.starts_with(|sign: char| sign.is_ascii_digit()));
+        if writes && numbered && parsed.operands.iter().any(|address| address.as_text().contains(['{', '['])) {
+            found.push(write(&Arg::unknown()));
+        }
         if writes && (given.name.starts_with("--expand") || value.as_text().contains("{{")) {
             found.push(write(&Arg::unknown()));
         } else if matches!(given.name, "-o" | "--output") && !shown(value) {
@@ -157,8 +163,8 @@ pub(super) fn wget(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     found
 }
 
-/// Options of openssl's commands that name an output file. Options that end with `out` are missing here, because they
-/// all count as output options.
+/// Options of openssl's commands that name an output file. Options whose names end with `out` are not listed here,
+/// because all of them count as output options.
 const OPENSSL_FILES: &[&str] = &[
     "writerand",
     "CAserial",

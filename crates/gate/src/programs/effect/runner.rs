@@ -1,5 +1,5 @@
 //! Reads commands of programs that run another command which is not simply the rest of their words: fd,
-//! start-stop-daemon, cmake and compilers.
+//! start-stop-daemon, cmake, docker compose and compilers.
 
 use super::ProgramEffect;
 use crate::command::Arg;
@@ -74,6 +74,15 @@ pub(super) fn cmake(words: &[Arg]) -> Vec<ProgramEffect> {
         Some("time") => vec![ProgramEffect::Rest(at + 2)],
         Some(_) | None => Vec::new(),
     }
+}
+
+/// Returns `docker compose up` as the program `docker-compose up`, which has an option table of its own.
+pub(super) fn compose(words: &[Arg]) -> Vec<ProgramEffect> {
+    let Some(at) = words.iter().position(|word| word.as_text() == "compose").filter(|at| *at > 0) else {
+        return Vec::new();
+    };
+    let rest = words.get(at + 1..).unwrap_or_default().iter().cloned();
+    super::effects(&std::iter::once(Arg::known("docker-compose")).chain(rest).collect::<Vec<Arg>>()).unwrap_or_default()
 }
 
 /// Returns the command that a compiler's option `-wrapper` names. Commas separate the words of the command.

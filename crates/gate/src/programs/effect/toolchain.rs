@@ -43,11 +43,16 @@ pub(super) fn npm(words: &[Arg]) -> Vec<ProgramEffect> {
 /// Returns the writes of cargo. `cargo new folder` and `cargo init folder` write the whole folder.
 pub(super) fn cargo(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let mut operands = parsed.operands.iter().filter(|word| !word.as_text().starts_with('+'));
-    match operands.next().map(Arg::as_text) {
+    let mut found: Vec<ProgramEffect> = match operands.next().map(Arg::as_text) {
         Some("new" | "init" | "vendor") => operands.map(tree).collect(),
         Some("fmt" | "fix" | "add" | "remove" | "update") => parsed.values(&["--manifest-path"]).map(write).collect(),
         Some(_) | None => Vec::new(),
-    }
+    };
+    // A setting can name the folder of the output: `--config 'build.target-dir="folder"'`.
+    let settings = parsed.values(&["--config"]).filter_map(|value| value.text.as_deref()?.split_once('='));
+    let folders = settings.filter(|(key, _)| key.contains("dir") || key.contains("root"));
+    found.extend(folders.map(|(_, folder)| tree(&Arg::known(folder.trim().trim_matches(['"', '\''])))));
+    found
 }
 
 /// Returns the index of the word after `-m module` in a python command. Python's own options end there.
@@ -101,7 +106,7 @@ pub(super) fn python(words: &[Arg]) -> Vec<ProgramEffect> {
         name => {
             // The module of a package is spelled with `_` and its program with `-`: module `pre_commit`, program
             // `pre-commit`.
-            let name = name.replace('_', "-");
+            let name = name.split('.').next().unwrap_or(name).replace('_', "-");
             let words: Vec<Arg> = std::iter::once(Arg::known(&name)).chain(operands.iter().cloned()).collect();
             effects(&words).unwrap_or_default()
         }
@@ -145,6 +150,15 @@ pub(super) fn verb(verbs: &str, operands: &[Arg]) -> Vec<ProgramEffect> {
     let makes = matches!(operands[at].as_text(), "init" | "new" | "create");
     let here = || makes.then(|| ProgramEffect::Works(Arg::known(".")));
     operands.get(at + 1..).and_then(<[Arg]>::last).map(tree).or_else(here).into_iter().collect()
+}
+
+/// Returns all operands after the sub-command as written paths, if the sub-command is one of these verbs: `disk` for
+/// `qemu-img resize disk 1G`.
+pub(super) fn verb_all(verbs: &str, operands: &[Arg]) -> Vec<ProgramEffect> {
+    match operands.split_first() {
+        Some((first, rest)) if verbs.split(' ').any(|verb| verb == first.as_text()) => rest.iter().map(tree).collect(),
+        Some(_) | None => Vec::new(),
+    }
 }
 
 /// Returns the files that a formatter writes, if the first operand is the given verb: `ruff format src`,

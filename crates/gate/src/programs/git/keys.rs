@@ -1,10 +1,10 @@
-//! Lists the settings of git that make git run a program, or that lead git to another place such as another address.
+//! Lists the settings of git that make git run a program, or use another file, folder or address.
 
 use super::ProgramEffect;
 use crate::command::Arg;
 
-/// Keys of settings that make git run a program or lead it to another place. `*` stands for any text, also with dots in
-/// it. The upstream of a branch and the address of a remote are not listed.
+/// Keys of settings that make git run a program, or use another file, folder or address. `*` stands for any text, and
+/// the text may have dots in it. The upstream of a branch and the address of a remote are not listed.
 const KEYS: &[&str] = &[
     "alias.*",
     "core.alternaterefscommand",
@@ -88,8 +88,8 @@ const ENDS: &[&str] = &[
     "vcs",
 ];
 
-/// Tells whether a setting makes git run a program or leads it to another place. The key is compared without regard to
-/// case.
+/// Tells whether a setting makes git run a program, or use another file, folder or address. The key is compared without
+/// regard to case.
 pub(super) fn decides(key: &str, value: Option<&str>) -> bool {
     let key = key.to_ascii_lowercase();
     // In a setting that may hold a command, such as an alias, a value that begins with `!` is run by a shell.

@@ -56,6 +56,13 @@ impl ScriptReader<'_> {
                 if stop == ListEnd::Parenthesis && matches!(bare, "case" | "esac") {
                     return Err("`case` inside of a substitution".into());
                 }
+                // bash ends `case x in esac` there. The parser takes `esac` as a pattern if a parenthesis follows.
+                if bare == "esac" && self.script.plain.split_whitespace().next_back() == Some("in") {
+                    return Err("`esac` directly behind `in`".into());
+                }
+                if self.is_behind_first_time() && !matches!(bare, "-p" | "!" | "time" | "[[") {
+                    return Err("a block behind `time` at the start of a substitution".into());
+                }
                 match bare {
                     "[[" => self.in_test = true,
                     "]]" => self.in_test = false,
@@ -88,6 +95,12 @@ impl ScriptReader<'_> {
         }
         self.script.words.insert(token[name.len()..].to_owned(), word);
         Ok(())
+    }
+
+    /// Tells whether the next token follows a `time` that is the first word of a substitution. There bash 5.2 does not
+    /// read `time` as a keyword, so it refuses a block or a subshell such as `$(time (x))`.
+    pub(super) fn is_behind_first_time(&self) -> bool {
+        self.nesting > 0 && matches!(self.script.plain.trim_start().trim_end_matches(' '), "time" | "time -p")
     }
 
     /// Tells whether a word directly before a redirection is the number of its descriptor: `2` of `2>file`.
@@ -299,7 +312,7 @@ fn is_blank(letter: char) -> bool {
 }
 
 /// Tells whether a word is an operator of a test in `[[ … ]]`, such as `-f` or `-eq`.
-fn is_test(word: &str) -> bool {
+pub(super) fn is_test(word: &str) -> bool {
     word.strip_prefix('-')
         .is_some_and(|word| (1..=2).contains(&word.len()) && word.chars().all(|letter| letter.is_ascii_alphabetic()))
 }
