@@ -21,10 +21,12 @@
 
 mod bring;
 mod commit;
+mod copies;
 mod look;
 mod merge;
 pub mod quiet;
 mod state;
+pub(crate) mod tree;
 
 use std::path::{Path, PathBuf};
 
@@ -35,7 +37,9 @@ use crate::repository::{GitRepository, reference};
 
 pub use bring::bring;
 pub use commit::commit;
+pub use copies::copied_paths;
 pub use merge::{is_merged, merge};
+pub use tree::{WorktreeTree, commit_tree, restore_tree, tree_of};
 
 pub const PREFIX: &str = "handover";
 /// The maximum length of a commit message in bytes; a longer message is refused. Git gets the message in one argument,
@@ -107,6 +111,9 @@ pub enum UncommittedReason {
     Submodule,
     /// A file whose content git would pass through a filter program that the git configuration names.
     Filter,
+    /// A file that Handover copied into the worktree, such as `.env`. It may have secrets, so it is never committed,
+    /// also when the agent staged it.
+    Copied,
 }
 
 /// The result of merging a commit into a branch.
@@ -214,7 +221,7 @@ pub async fn forget(
 impl Author {
     /// Sets the author and committer of a git call. In the name, blanks replace control characters and the characters
     /// that git would remove.
-    fn environment(&self, call: GitCall) -> GitCall {
+    pub(crate) fn environment(&self, call: GitCall) -> GitCall {
         let name: String =
             self.name.chars().map(|c| if c.is_control() || "<>".contains(c) { ' ' } else { c }).collect();
         let name = name.trim();

@@ -45,7 +45,7 @@ pub async fn clean_shared(git: &Git, repository: &Path, prefix: &str) -> Result<
     }
     // While a git process runs in this repository, remove no lock file. That process may own the lock file, even if the
     // file did not change during the whole wait.
-    if is_git_at_work(&repository.home) {
+    if is_git_at_work(&repository) {
         return Ok(Vec::new());
     }
     let left = seen.iter().filter(is_same).map(|(path, _)| path.clone());
@@ -159,12 +159,20 @@ fn shared_locks(common: &Path, prefix: &str) -> Vec<PathBuf> {
     branches.map(|entry| entry.path()).filter(is_lock).chain(packed).collect()
 }
 
-/// Tells whether a git process runs in the main folder of the repository. Finds only processes that the operating
-/// system shows in `/proc`.
-fn is_git_at_work(home: &Path) -> bool {
+/// Tells whether a git process runs in the repository: in its main folder, in its `.git` folder or in one of its
+/// worktrees, which may be in other places. Finds only processes that the operating system shows in `/proc`.
+fn is_git_at_work(repository: &GitRepository) -> bool {
+    let registrations = fs::read_dir(repository.common.join("worktrees")).into_iter().flatten().flatten();
+    let worktree = |registration: &Path| {
+        let text = fs::read_to_string(registration.join("gitdir")).ok()?;
+        plain(&registration.join(text.trim_end())).parent()?.canonicalize().ok()
+    };
+    let mut folders = vec![repository.home.clone(), repository.common.clone()];
+    folders.extend(registrations.filter_map(|entry| worktree(&entry.path())));
     let is_git = |process: &Path| {
         let name = fs::read_to_string(process.join("comm")).unwrap_or_default();
-        name.starts_with("git") && fs::read_link(process.join("cwd")).is_ok_and(|folder| folder.starts_with(home))
+        let folder = fs::read_link(process.join("cwd"));
+        name.starts_with("git") && folder.is_ok_and(|folder| folders.iter().any(|own| folder.starts_with(own)))
     };
     fs::read_dir("/proc").into_iter().flatten().flatten().any(|entry| is_git(&entry.path()))
 }

@@ -22,6 +22,11 @@ use crate::remnant::clean_worktree;
 use crate::repository::{GitRepository, WorktreeEntry, reference};
 use crate::{GitProblem, TreeState};
 
+mod save;
+
+pub use save::SavedWork;
+use save::{has_link, quit_operations};
+
 /// The folder with the slots of one repository on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SlotPool {
@@ -46,6 +51,8 @@ pub struct TakenSlot {
     pub branch: String,
     /// The commit at which the branch of the work began.
     pub base_commit: String,
+    /// The branch with work that the agent had left outside of its own branch, and that was saved just now.
+    pub saved: Option<SavedWork>,
 }
 
 /// The record of one slot.
@@ -107,25 +114,43 @@ impl SlotPool {
         &self.folder
     }
 
-    /// Returns the slot of an owner. An owner that already has a slot gets this slot again with its files, if the
-    /// owner's branch is still checked out there. Otherwise the owner gets a slot that is prepared first: the branch is
-    /// checked out at the base, and the worktree has only the files of that commit and ignored files of earlier work.
+    /// Returns the slot of an owner. An owner that already has a slot gets this slot again with its files. If the agent
+    /// left another branch or commit checked out there, its work is saved first, as [`SlotPool::save`] does. An owner
+    /// without a slot gets one that is prepared first: the branch is checked out at the base, and the worktree has only
+    /// the files of that commit and ignored files of earlier work.
     pub async fn take(&self, git: &Git, repository: &Path, order: SlotOrder<'_>) -> Result<TakenSlot, GitProblem> {
         let repository = GitRepository::find(git, repository).await?;
         let (number, record) = self.choose(order)?;
         let path = self.path(number);
-        match record.used {
-            SlotUse::Used { branch, base, .. } if is_checked_out(git, &repository, &path, &branch).await? => {
-                Ok(TakenSlot { number, path, branch, base_commit: base })
+        let mut saved = None;
+        if let SlotUse::Used { branch, base, .. } = record.used {
+            if !is_checked_out(git, &repository, &path, &branch).await? {
+                saved = save::save(git, &repository, &path, &branch).await?;
             }
-            SlotUse::Free | SlotUse::Making { .. } | SlotUse::Used { .. } => {
-                let (owner, branch, base) = (order.owner.to_owned(), order.branch.to_owned(), order.base.tip.clone());
-                prepare(git, &repository, &path, order).await?;
-                let used = SlotUse::Used { owner, branch: branch.clone(), base: base.clone() };
-                self.change(number, |record| record.used = used.clone())?;
-                Ok(TakenSlot { number, path, branch, base_commit: base })
+            if is_checked_out(git, &repository, &path, &branch).await? {
+                return Ok(TakenSlot { number, path, branch, base_commit: base, saved });
             }
         }
+        let (owner, branch, base) = (order.owner.to_owned(), order.branch.to_owned(), order.base.tip.clone());
+        prepare(git, &repository, &path, order).await?;
+        let used = SlotUse::Used { owner, branch: branch.clone(), base: base.clone() };
+        self.change(number, |record| record.used = used.clone())?;
+        Ok(TakenSlot { number, path, branch, base_commit: base, saved })
+    }
+
+    /// Saves the work in the slot of an owner, if its branch is not checked out there: everything that git does not
+    /// ignore is committed, on the owner's branch when the work continues it, and on a second branch otherwise. Then
+    /// the owner's branch is checked out. Returns the branch with the work, or `None` when there was nothing to save.
+    pub async fn save(&self, git: &Git, repository: &Path, owner: &str) -> Result<Option<SavedWork>, GitProblem> {
+        let repository = GitRepository::find(git, repository).await?;
+        for (number, record) in self.records()? {
+            let SlotUse::Used { owner: user, branch, .. } = record.used else { continue };
+            let path = self.path(number);
+            if user == owner && !is_checked_out(git, &repository, &path, &branch).await? {
+                return save::save(git, &repository, &path, &branch).await;
+            }
+        }
+        Ok(None)
     }
 
     /// Returns the slot that an owner uses. Returns `None` when the owner uses no slot, or when the owner's branch is
@@ -136,7 +161,7 @@ impl SlotPool {
             let SlotUse::Used { owner: user, branch, base } = record.used else { continue };
             let path = self.path(number);
             if user == owner && is_checked_out(git, &repository, &path, &branch).await? {
-                return Ok(Some(TakenSlot { number, path, branch, base_commit: base }));
+                return Ok(Some(TakenSlot { number, path, branch, base_commit: base, saved: None }));
             }
         }
         Ok(None)
@@ -144,22 +169,29 @@ impl SlotPool {
 
     /// Frees the slot of an owner for another owner. The branch is no longer checked out there afterwards, so that the
     /// branch can be deleted. The caller has committed the work that must stay; other changes are discarded when the
-    /// slot is used again.
-    pub async fn free(&self, git: &Git, repository: &Path, owner: &str) -> Result<(), GitProblem> {
+    /// slot is used again. Work outside of the owner's branch, which the caller could not commit, is saved first as
+    /// [`SlotPool::save`] does, and the branch that has it is returned.
+    pub async fn free(&self, git: &Git, repository: &Path, owner: &str) -> Result<Option<SavedWork>, GitProblem> {
         let repository = GitRepository::find(git, repository).await?;
+        let mut saved = None;
         for (number, record) in self.records()? {
             if record.used.owner() != Some(owner) {
                 continue;
             }
             let path = self.path(number);
             clean_worktree(&repository.common, &path).map_err(|error| unusable(&path, &error))?;
+            if let SlotUse::Used { branch, .. } = &record.used
+                && !is_checked_out(git, &repository, &path, branch).await?
+            {
+                saved = save::save(git, &repository, &path, branch).await?.or(saved);
+            }
             if entry(git, &repository, &path).await?.is_some_and(|entry| entry.branch.is_some()) {
                 let arguments = ["checkout", "--quiet", "--force", "--detach"];
                 GitCall::write(&path, &arguments).here_only().run(git).await?.whole()?;
             }
             self.change(number, |record| record.used = SlotUse::Free)?;
         }
-        Ok(())
+        Ok(saved)
     }
 
     /// Removes the lock files and the unfinished worktree that a killed git process left for an owner and its branch.
@@ -276,6 +308,7 @@ async fn prepare(git: &Git, repository: &GitRepository, path: &Path, order: Slot
     } else {
         // `--hard` also ends a merge that was in progress. The doubled option `-ff` also removes git repositories that
         // an agent created inside of the worktree.
+        quit_operations(git, path).await?;
         GitCall::write(path, &["reset", "--quiet", "--hard"]).here_only().run(git).await?.whole()?;
         GitCall::write(path, &["clean", "--quiet", "-ffd"]).here_only().run(git).await?.whole()?;
     }
@@ -293,7 +326,7 @@ async fn prepare(git: &Git, repository: &GitRepository, path: &Path, order: Slot
 
 async fn is_checked_out(git: &Git, repository: &GitRepository, path: &Path, branch: &str) -> Result<bool, GitProblem> {
     let found = entry(git, repository, path).await?;
-    Ok(path.is_dir() && found.is_some_and(|entry| entry.branch.as_deref() == Some(&reference(branch))))
+    Ok(has_link(repository, path) && found.is_some_and(|entry| entry.branch.as_deref() == Some(&reference(branch))))
 }
 
 /// Returns the entry of a worktree in git's list, or `None` when git does not know the worktree or its folder is gone.

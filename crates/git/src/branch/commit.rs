@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
+use super::copies::{copied_paths, leave_out};
 use super::look::{Unmerged, filtered, look, lossy, names};
 use super::quiet::quiet;
 use super::{Author, CommitResult, TaskWorkspace, UncommittedPath, UncommittedReason, check_words};
@@ -16,7 +17,8 @@ use crate::program::{Git, GitCall};
 const LEFT_MAX: usize = 500;
 
 /// Commits all changes in the worktree except ignored files, submodules and files that need a filter program. When a
-/// merge is in progress, the commit gets both parents. A repeated call finds nothing to commit.
+/// merge is in progress, the commit gets both parents. A repeated call finds nothing to commit. Files
+/// that Handover copied into the worktree are never committed; the result names those that git would have committed.
 pub async fn commit(
     git: &Git,
     workspace: &TaskWorkspace,
@@ -28,14 +30,15 @@ pub async fn commit(
     let look = look(git, workspace, &quiet).await?;
     let mut unmended = Vec::new();
     for file in &look.unmerged {
-        if !is_mended(git, workspace, file).await? {
+        if !is_mended(git, &workspace.path, file).await? {
             unmended.push(&file.path);
         }
     }
     if !unmended.is_empty() {
         return Ok(CommitResult::Unmended { paths: names(unmended) });
     }
-    let filtered = filtered(git, workspace, &quiet, &look.changed).await?;
+    let read = |arguments: &[&str]| GitCall::read(&workspace.path, arguments).here_only();
+    let filtered = filtered(git, read, &quiet, &look.changed).await?;
     let because = |why| move |path: &PathBuf| UncommittedPath { path: lossy(path), why };
     let mut left: Vec<UncommittedPath> = look.nested.iter().map(because(UncommittedReason::Submodule)).collect();
     left.extend(filtered.iter().map(because(UncommittedReason::Filter)));
@@ -51,6 +54,9 @@ pub async fn commit(
         }
         add.run(git).await?.whole()?;
     }
+    let write = |arguments: &[&str]| GitCall::write(&workspace.path, arguments).here_only().set(&quiet.settings);
+    let copied = copied_paths(git, &workspace.path).await?;
+    left.extend(leave_out(git, write, &copied).await?);
     let staged = ["diff", "--cached", "--quiet", "--no-ext-diff", "--ignore-submodules=none", "HEAD", "--"];
     let staged = GitCall::read(&workspace.path, &staged).here_only().set(&quiet.settings).run(git).await?;
     match (staged.code(), &look.merging) {
@@ -69,11 +75,11 @@ pub async fn commit(
 /// Tells whether the agent fixed the conflict of an unmerged file: the file has no conflict markers, and it differs
 /// from the version on the task's branch. If the agent keeps that version, or if one side removed the file, the agent
 /// must run `git add` or `git rm`; git then no longer lists the file as unmerged.
-async fn is_mended(git: &Git, workspace: &TaskWorkspace, file: &Unmerged) -> Result<bool, GitProblem> {
-    let path = workspace.path.join(&file.path);
+pub(super) async fn is_mended(git: &Git, folder: &Path, file: &Unmerged) -> Result<bool, GitProblem> {
+    let path = folder.join(&file.path);
     let is_file = path.symlink_metadata().is_ok_and(|data| data.is_file());
     let Some(ours) = file.ours.as_ref().filter(|_| is_file && !has_markers(&path)) else { return Ok(false) };
-    let call = GitCall::read(&workspace.path, &["hash-object", "--no-filters", "--"]).here_only();
+    let call = GitCall::read(folder, &["hash-object", "--no-filters", "--"]).here_only();
     Ok(call.and(&file.path).run(git).await?.whole()?.text() != *ours)
 }
 

@@ -11,6 +11,17 @@ use crate::repository::{GitRepository, path, reference};
 /// The maximum number of paths in one git call. Further paths go into further calls.
 const CHUNK: usize = 500;
 
+/// The git call whose output [`WorktreeLook::parse`] reads. It lists every single file.
+pub(super) const STATUS: &[&str] = &[
+    "status",
+    "--porcelain=v2",
+    "--branch",
+    "-z",
+    "--untracked-files=all",
+    "--ignore-submodules=none",
+    "--no-renames",
+];
+
 #[derive(Debug, Default)]
 pub(super) struct WorktreeLook {
     /// The paths that the agent staged with `git add`. Because the agent chose them, they are committed even if
@@ -37,37 +48,8 @@ pub(super) struct Unmerged {
 
 pub(super) async fn look(git: &Git, workspace: &TaskWorkspace, quiet: &Quiet) -> Result<WorktreeLook, GitProblem> {
     check(git, workspace).await?;
-    let arguments = [
-        "status",
-        "--porcelain=v2",
-        "--branch",
-        "-z",
-        "--untracked-files=all",
-        "--ignore-submodules=none",
-        "--no-renames",
-    ];
-    let output = GitCall::read(&workspace.path, &arguments).here_only().set(&quiet.settings).run(git).await?.whole()?;
-    let mut look = WorktreeLook::default();
-    let mut branch = None;
-    for item in output.stdout.split(|byte| *byte == 0) {
-        match item.first() {
-            Some(b'#') => {
-                let text = String::from_utf8_lossy(item);
-                look.head = text.strip_prefix("# branch.oid ").map_or(look.head, str::to_owned);
-                branch = text.strip_prefix("# branch.head ").map(str::to_owned).or(branch);
-            }
-            // This call of `git status` lists every single file. So an untracked entry that ends with `/` is a git
-            // repository inside the worktree.
-            Some(b'?') if item.ends_with(b"/") => look.nested.push(path(&item[2..item.len() - 1])),
-            Some(b'?') => look.changed.push(path(&item[2..])),
-            Some(b'1') => look.add(item, 8),
-            Some(b'u') => {
-                look.add(item, 10);
-                look.unmerged.extend(Unmerged::parse(item));
-            }
-            Some(_) | None => {}
-        }
-    }
+    let call = GitCall::read(&workspace.path, STATUS).here_only().set(&quiet.settings);
+    let (mut look, branch) = WorktreeLook::parse(&call.run(git).await?.whole()?.stdout);
     if branch.as_ref() != Some(&workspace.branch) {
         let has = branch.filter(|name| name != "(detached)").unwrap_or_else(|| "a commit without a branch".to_owned());
         return not_ours(workspace, format!("it has {has} checked out instead of {}", workspace.branch));
@@ -79,6 +61,32 @@ pub(super) async fn look(git: &Git, workspace: &TaskWorkspace, quiet: &Quiet) ->
 }
 
 impl WorktreeLook {
+    /// Parses the output of the git call [`STATUS`]. Also returns the branch that is checked out, or `(detached)`.
+    pub(super) fn parse(output: &[u8]) -> (Self, Option<String>) {
+        let mut look = Self::default();
+        let mut branch = None;
+        for item in output.split(|byte| *byte == 0) {
+            match item.first() {
+                Some(b'#') => {
+                    let text = String::from_utf8_lossy(item);
+                    look.head = text.strip_prefix("# branch.oid ").map_or(look.head, str::to_owned);
+                    branch = text.strip_prefix("# branch.head ").map(str::to_owned).or(branch);
+                }
+                // This call of `git status` lists every single file. So an untracked entry that ends with `/` is a git
+                // repository inside the worktree.
+                Some(b'?') if item.ends_with(b"/") => look.nested.push(path(&item[2..item.len() - 1])),
+                Some(b'?') => look.changed.push(path(&item[2..])),
+                Some(b'1') => look.add(item, 8),
+                Some(b'u') => {
+                    look.add(item, 10);
+                    look.unmerged.extend(Unmerged::parse(item));
+                }
+                Some(_) | None => {}
+            }
+        }
+        (look, branch)
+    }
+
     /// Adds one item of the output of `git status`, which has the form `1 XY sub …` or `u XY sub …`. `fields` is the
     /// number of fields before the path.
     fn add(&mut self, item: &[u8], fields: usize) {
@@ -106,10 +114,10 @@ impl Unmerged {
 }
 
 /// Returns the paths, among the given paths, whose content git would pass through a filter program. Handover switches
-/// these filter programs off.
+/// these filter programs off. `call` makes a git call in the worktree.
 pub(super) async fn filtered(
     git: &Git,
-    workspace: &TaskWorkspace,
+    call: impl Fn(&[&str]) -> GitCall,
     quiet: &Quiet,
     paths: &[PathBuf],
 ) -> Result<Vec<PathBuf>, GitProblem> {
@@ -118,7 +126,7 @@ pub(super) async fn filtered(
         return Ok(found);
     }
     for chunk in paths.chunks(CHUNK) {
-        let mut call = GitCall::read(&workspace.path, &["check-attr", "-z", "filter", "--"]).here_only();
+        let mut call = call(&["check-attr", "-z", "filter", "--"]);
         for path in chunk {
             call = call.and(path);
         }

@@ -7,6 +7,7 @@ mod commit;
 #[path = "../worktree/git.rs"]
 mod git;
 mod hostile;
+mod left;
 mod merge;
 mod scene;
 mod stops;

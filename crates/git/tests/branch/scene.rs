@@ -91,9 +91,13 @@ impl Scene {
 
     pub(crate) async fn slot(&self, task: &str) -> Result<TaskWorkspace, GitProblem> {
         let (branch, base) = (task_branch(task, 1), self.line().await);
-        let pool = SlotPool::at(self.home.with_file_name("slots"));
-        let taken = pool.take(&self.git, &self.home, SlotOrder { owner: task, branch: &branch, base: &base }).await?;
+        let taken =
+            self.pool().take(&self.git, &self.home, SlotOrder { owner: task, branch: &branch, base: &base }).await?;
         Ok(TaskWorkspace { repository: self.home.clone(), path: taken.path, branch })
+    }
+
+    pub(crate) fn pool(&self) -> SlotPool {
+        SlotPool::at(self.home.with_file_name("slots"))
     }
 
     pub(crate) async fn commit(&self, workspace: &TaskWorkspace) -> Result<CommitResult, GitProblem> {

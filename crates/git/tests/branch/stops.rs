@@ -8,7 +8,8 @@ use git::branch::{CommitResult, MergeResult, workflow_branch};
 
 use crate::scene::{Scene, WORKFLOW, alone, git, runtime, save, script, this_test};
 
-const HOME: &str = "HANDOVER_TEST_HOME";
+pub(crate) const HOME: &str = "HANDOVER_TEST_HOME";
+const WORK: &str = "stops::worked_in_a_process_of_its_own";
 
 /// Does the work of a runner on one task: commits, merges and fixes the conflict. When it is called again after a stop,
 /// it continues where it stopped.
@@ -38,16 +39,21 @@ async fn work(scene: &Scene) {
 
 #[test]
 fn worked_in_a_process_of_its_own() {
-    let Some(home) = std::env::var_os(HOME) else { return };
-    let mut scene = Scene::new();
-    scene.home = home.into();
-    scene.git = Git { program: scene.home.with_file_name("counting-git"), ..Git::default() };
+    let Some(scene) = stopped_scene() else { return };
     runtime().block_on(work(&scene));
 }
 
-/// Runs `work` in a separate process. A fake git kills that process at git call number `stop`. Tells whether the
+/// Returns the scene for the separate process that is killed, or `None` when the test does not run in that process.
+pub(crate) fn stopped_scene() -> Option<Scene> {
+    let mut scene = Scene::new();
+    scene.home = std::env::var_os(HOME)?.into();
+    scene.git = Git { program: scene.home.with_file_name("counting-git"), ..Git::default() };
+    Some(scene)
+}
+
+/// Runs a test in a separate process. A fake git kills that process at git call number `stop`. Tells whether the
 /// process was killed.
-fn is_stopped(home: &Path, stop: u32) -> bool {
+pub(crate) fn is_stopped(test: &str, home: &Path, stop: u32) -> bool {
     let count = home.with_file_name("count");
     fs::write(&count, "0").unwrap();
     let text = format!(
@@ -55,7 +61,7 @@ fn is_stopped(home: &Path, stop: u32) -> bool {
         count = count.display()
     );
     script(&home.with_file_name("counting-git"), &text);
-    let output = this_test("stops::worked_in_a_process_of_its_own").env(HOME, home).output().unwrap();
+    let output = this_test(test).env(HOME, home).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() || output.status.code().is_none(), "{stop}: {said}");
     !output.status.success()
@@ -89,8 +95,8 @@ fn goes_on(stop: u32) -> bool {
         scene.merge(&save(&first.path, "a.txt", "OURS\ntwo\nthree\n")).await.unwrap();
     });
     let main = scene.git(&["rev-parse", "main"]);
-    let is_stopped_once = is_stopped(&scene.home, stop);
-    assert!(!is_stopped(&scene.home, 0), "{stop}");
+    let is_stopped_once = is_stopped(WORK, &scene.home, stop);
+    assert!(!is_stopped(WORK, &scene.home, 0), "{stop}");
     assert_eq!(scene.shown("a.txt"), "OURS and MINE\ntwo\nthree", "{stop}");
     assert_eq!(scene.shown("new"), "new");
     let log = scene.git(&["log", "--format=%s", &format!("main..{}", workflow_branch(WORKFLOW))]);

@@ -8,7 +8,7 @@ use engine::id::{TaskId, WorkflowId};
 use base::ground::clock::{Clock as _, SystemClock};
 use git::branch::{self, Author, BranchTip, CommitResult, Merge, MergeResult, TaskWorkspace, UncommittedPath};
 use git::repository::{GitRepository, reference};
-use git::slot::{SlotOrder, SlotPool, TakenSlot};
+use git::slot::{SavedWork, SlotOrder, SlotPool, TakenSlot};
 use git::{Dirt, Git, GitProblem, TreeState, remnant};
 
 /// The worktree or folder in which the work of one attempt is done.
@@ -120,6 +120,14 @@ impl WorktreeGround {
         }
     }
 
+    /// Saves the work that an agent left in its slot on another branch or on no branch, so that the attempt's branch is
+    /// checked out there again. Returns the branch that has this work, or `None` when there was nothing to save.
+    pub async fn save(&self, task: TaskId, attempt: u32) -> Result<Option<SavedWork>, GitProblem> {
+        let Some(slots) = &self.slots else { return Ok(None) };
+        let _turn = self.turn.acquire().await;
+        slots.pool.save(&self.git, &self.root, &slots.owner(task, attempt)).await
+    }
+
     fn worktree(&self, taken: TakenSlot, line: BranchTip) -> WorkPlace {
         let workspace = TaskWorkspace { repository: self.root.clone(), path: taken.path, branch: taken.branch };
         WorkPlace::Worktree { workspace, line, base_commit: taken.base_commit }
@@ -130,7 +138,7 @@ impl WorktreeGround {
     pub async fn forget(&self, workflow: WorkflowId, task: TaskId, attempt: u32) -> Result<(), GitProblem> {
         let Some(slots) = &self.slots else { return Ok(()) };
         let _turn = self.turn.acquire().await;
-        slots.pool.free(&self.git, &self.root, &slots.owner(task, attempt)).await?;
+        let _saved = slots.pool.free(&self.git, &self.root, &slots.owner(task, attempt)).await?;
         let line = branch::line(&self.git, &self.root, &workflow.to_string(), None).await?;
         let branch = branch::task_branch(&task.to_string(), attempt);
         branch::forget(&self.git, &self.root, (&line, &branch), now_ms()).await.map(drop)
@@ -231,7 +239,7 @@ impl WorktreeGround {
             let repository = GitRepository::find(&self.git, &self.root).await?;
             git::undo(&self.git, &repository, workspace.path.clone()).await?;
         }
-        slots.pool.free(&self.git, &self.root, &slots.owner(task, attempt)).await?;
+        let _saved = slots.pool.free(&self.git, &self.root, &slots.owner(task, attempt)).await?;
         // Reads the workflow's branch again, because other tasks may have been merged since the slot was prepared.
         let tip = GitRepository::find(&self.git, &self.root).await?.commit(&self.git, &reference(&line.branch)).await?;
         let line = BranchTip { tip: tip.unwrap_or_else(|| line.tip.clone()), ..line.clone() };
@@ -291,6 +299,7 @@ pub fn left(left: &[UncommittedPath]) -> Vec<String> {
     let why = |why| match why {
         branch::UncommittedReason::Submodule => "this folder is a git repository of its own",
         branch::UncommittedReason::Filter => "a git filter of the configuration would run for this file",
+        branch::UncommittedReason::Copied => "this file was copied from the person's checkout and may have secrets",
     };
     left.iter().map(|left| format!("NOT_COMMITTED: {}: {}", left.path, why(left.why))).collect()
 }

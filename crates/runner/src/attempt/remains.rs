@@ -89,6 +89,11 @@ pub(crate) async fn remove(
     turns: &[Turn],
 ) -> Result<Option<String>, GitProblem> {
     shared.ground.clean_up(task.id, attempt).await?;
+    if let Some(saved) = shared.ground.save(task.id, attempt).await? {
+        let text = format!("the agent left work outside of its branch; it is on the branch {}", saved.branch);
+        let (name, agent) = (task.name.clone(), author.slug.clone());
+        shared.tell(RunNews { task: task.id, name, agent, what: RunEvent::Warning { text } });
+    }
     let kept = match shared.ground.standing(task.workflow, task.id, attempt).await? {
         Some(place @ WorkPlace::Worktree { .. }) => {
             let kept = shared.ground.keep(&place, author).await?;
