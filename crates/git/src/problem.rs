@@ -46,6 +46,22 @@ pub enum GitProblem {
         path: PathBuf,
         problem: String,
     },
+    /// The git configuration does not say who the person is, so a commit of the person cannot be made.
+    IdentityMissing,
+    /// All allowed slots (worktrees outside of the repository) are used.
+    SlotsUsed {
+        limit: u32,
+        used: usize,
+        /// The reason why a slot whose owner waits could not be given up.
+        reason: Option<String>,
+    },
+    /// The slot has an owner, so it cannot be emptied.
+    SlotInUse {
+        number: u32,
+        owner: String,
+        /// True when the owner waits for a person.
+        kept: bool,
+    },
     GitFailed {
         command: String,
         stderr: String,
@@ -167,6 +183,23 @@ impl GitProblem {
                 "compare it with `git worktree list`; restore the recorded path and branch, or remove the worktree \
                  by hand",
             ),
+            Self::IdentityMissing => ProblemRow(
+                "IDENTITY_MISSING",
+                true,
+                "run `git config --global user.name \"Your Name\"` and `git config --global user.email \
+                 you@example.com`, then call again",
+            ),
+            Self::SlotsUsed { .. } => ProblemRow(
+                "SLOTS_USED",
+                true,
+                "wait until a running task ends, or merge, send back or drop finished work, or allow more worktrees",
+            ),
+            Self::SlotInUse { kept: true, .. } => {
+                ProblemRow("SLOT_IN_USE", true, "answer, merge, send back or drop the task that keeps it first")
+            }
+            Self::SlotInUse { kept: false, .. } => {
+                ProblemRow("SLOT_IN_USE", true, "wait until the task that runs there ends")
+            }
             Self::GitFailed { .. } => {
                 ProblemRow("GIT_FAILED", false, "read git's message, fix the repository and call again")
             }
@@ -219,6 +252,15 @@ impl fmt::Display for GitProblem {
             Self::WorkspaceDirty { path, dirt } => write!(f, "{} {dirt}", path.display()),
             Self::WorkspaceNotOurs { path, problem } => {
                 write!(f, "{} is not removed: {problem}", path.display())
+            }
+            Self::IdentityMissing => f.write_str("git does not know your name and mail address for the commit"),
+            Self::SlotsUsed { limit, used, reason } => {
+                write!(f, "{used} of at most {limit} worktrees are used, and none can be given up")?;
+                reason.as_ref().map_or(Ok(()), |reason| write!(f, ": {reason}"))
+            }
+            Self::SlotInUse { number, owner, kept } => {
+                let how = if *kept { "is kept for" } else { "is used by" };
+                write!(f, "worktree {number} {how} {owner}")
             }
             Self::GitFailed { command, stderr } => write!(f, "git {command} failed: {stderr}"),
             Self::GitMissing { program, problem } => write!(f, "{} cannot be run: {problem}", program.display()),

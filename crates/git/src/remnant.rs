@@ -90,7 +90,7 @@ pub(crate) fn clean_worktree(common: &Path, folder: &Path) -> std::io::Result<()
 
 /// Returns the folder in `.git/worktrees` where git registers the worktree at a path, also when git has only started to
 /// write the registration.
-fn registration(common: &Path, folder: &Path) -> Option<PathBuf> {
+pub(crate) fn registration(common: &Path, folder: &Path) -> Option<PathBuf> {
     let link = folder.join(".git");
     let entries = fs::read_dir(common.join("worktrees")).into_iter().flatten().flatten();
     let is_ours = |path: &PathBuf| match fs::read_to_string(path.join("gitdir")) {

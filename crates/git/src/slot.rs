@@ -3,29 +3,37 @@
 //! ```text
 //! <folder>/lock        held while a record is chosen or changed
 //! <folder>/1           the worktree of slot 1; ignored files (dependencies, build results) stay between two uses
-//! <folder>/1.json      its record: who uses it
+//! <folder>/1.json      its record: who uses it, since when, and its ports
 //! ```
 //!
 //! The record of a slot is written before git changes the worktree, and is written again after that change. A process
 //! that is killed in between leaves the record [`SlotUse::Making`], and the next call for the same owner prepares the
 //! worktree again. No agent has worked in that worktree yet, so no work is lost.
 
-use std::fs::{self, File};
+mod choose;
+mod ports;
+mod prepare;
+mod record;
+mod reset;
+mod save;
+
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
-
+use crate::GitProblem;
 use crate::branch::BranchTip;
-use crate::program::{Git, GitCall};
+use crate::program::Git;
 use crate::remnant::clean_worktree;
-use crate::repository::{GitRepository, WorktreeEntry, reference};
-use crate::{GitProblem, TreeState};
+use crate::repository::{GitRepository, reference};
 
-mod save;
+use choose::SlotChoice;
+use prepare::{is_checked_out, prepare};
 
+pub use ports::{PORTS_PER_SLOT, SlotPorts};
+pub use record::{SlotRecord, SlotUse};
+pub use reset::SlotReset;
 pub use save::SavedWork;
-use save::{has_link, quit_operations};
 
 /// The folder with the slots of one repository on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,6 +49,20 @@ pub struct SlotOrder<'a> {
     /// The branch for the work. In a newly prepared slot, this branch is checked out at the commit of `base`.
     pub branch: &'a str,
     pub base: &'a BranchTip,
+    pub existing: ExistingBranch,
+    /// The maximum number of slots. Beyond it, a kept slot is given up. `None` means no maximum.
+    pub limit: Option<u32>,
+    /// The present time in Unix milliseconds.
+    pub now_ms: i64,
+}
+
+/// The treatment of a branch that already has commits when a slot is prepared for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExistingBranch {
+    /// The request fails, because the commits may belong to other work.
+    Refuse,
+    /// The branch is checked out with its commits: its owner gave up its slot earlier and continues now.
+    Continue,
 }
 
 /// A slot that its owner uses.
@@ -51,45 +73,31 @@ pub struct TakenSlot {
     pub branch: String,
     /// The commit at which the branch of the work began.
     pub base_commit: String,
+    pub ports: Option<SlotPorts>,
+    /// The fingerprint of the setup that last succeeded in the slot. `None` when a setup must run.
+    pub setup: Option<String>,
     /// The branch with work that the agent had left outside of its own branch, and that was saved just now.
+    pub saved: Option<SavedWork>,
+    /// The owner that gave up this slot for the request. All of its work is committed.
+    pub gave_up: Option<GivenUpSlot>,
+}
+
+/// An owner that waited and lost its slot. A later request of this owner gets another slot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GivenUpSlot {
+    pub number: u32,
+    pub owner: String,
+    pub branch: String,
+    /// The second branch with work that the agent had left outside of its own branch.
     pub saved: Option<SavedWork>,
 }
 
-/// The record of one slot.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SlotRecord {
-    pub used: SlotUse,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "state", rename_all = "snake_case")]
-pub enum SlotUse {
-    Free,
-    /// Git prepares the worktree for its owner. No agent has worked in it yet.
-    Making {
-        owner: String,
-        branch: String,
-        base: String,
-    },
-    Used {
-        owner: String,
-        branch: String,
-        base: String,
-    },
-}
-
-impl SlotUse {
-    pub fn owner(&self) -> Option<&str> {
-        match self {
-            Self::Free => None,
-            Self::Making { owner, .. } | Self::Used { owner, .. } => Some(owner),
-        }
-    }
-}
-
-/// The lock of a pool (the folder with the slots of a repository). Dropping this value releases the lock.
-struct PoolLock {
-    _file: File,
+/// A slot as commands show it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SlotInfo {
+    pub number: u32,
+    pub path: PathBuf,
+    pub record: SlotRecord,
 }
 
 impl SlotPool {
@@ -114,28 +122,62 @@ impl SlotPool {
         &self.folder
     }
 
+    pub fn path(&self, number: u32) -> PathBuf {
+        self.folder.join(number.to_string())
+    }
+
+    /// Returns all slots, ordered by number.
+    pub fn list(&self) -> Result<Vec<SlotInfo>, GitProblem> {
+        let records = self.records()?.into_iter();
+        Ok(records.map(|(number, record)| SlotInfo { number, path: self.path(number), record }).collect())
+    }
+
     /// Returns the slot of an owner. An owner that already has a slot gets this slot again with its files. If the agent
     /// left another branch or commit checked out there, its work is saved first, as [`SlotPool::save`] does. An owner
     /// without a slot gets one that is prepared first: the branch is checked out at the base, and the worktree has only
     /// the files of that commit and ignored files of earlier work.
+    ///
+    /// When the limit is reached, the kept slot whose owner finished longest ago is given up: its work is committed on
+    /// its branch. A slot that a running attempt uses is never given up.
     pub async fn take(&self, git: &Git, repository: &Path, order: SlotOrder<'_>) -> Result<TakenSlot, GitProblem> {
         let repository = GitRepository::find(git, repository).await?;
-        let (number, record) = self.choose(order)?;
+        let SlotChoice { number, before, gave_up } = self.choose(git, &repository, order).await?;
         let path = self.path(number);
-        let mut saved = None;
-        if let SlotUse::Used { branch, base, .. } = record.used {
+        let (ports, mut saved) = (before.ports(), None);
+        if let SlotUse::Used { branch, base, .. } = before.used {
             if !is_checked_out(git, &repository, &path, &branch).await? {
                 saved = save::save(git, &repository, &path, &branch).await?;
             }
             if is_checked_out(git, &repository, &path, &branch).await? {
-                return Ok(TakenSlot { number, path, branch, base_commit: base, saved });
+                let setup = before.setup;
+                return Ok(TakenSlot { number, path, branch, base_commit: base, ports, setup, saved, gave_up });
             }
         }
-        let (owner, branch, base) = (order.owner.to_owned(), order.branch.to_owned(), order.base.tip.clone());
-        prepare(git, &repository, &path, order).await?;
+        let is_new = !path.is_dir();
+        let base = prepare(git, &repository, &path, order).await?;
+        let (owner, branch) = (order.owner.to_owned(), order.branch.to_owned());
         let used = SlotUse::Used { owner, branch: branch.clone(), base: base.clone() };
-        self.change(number, |record| record.used = used.clone())?;
-        Ok(TakenSlot { number, path, branch, base_commit: base, saved })
+        let record = self.change(number, |record| {
+            record.used = used.clone();
+            record.setup = record.setup.take().filter(|_| !is_new);
+        })?;
+        Ok(TakenSlot { number, path, branch, base_commit: base, ports, setup: record.setup, saved, gave_up })
+    }
+
+    /// Returns the slot that an owner uses. Returns `None` when the owner uses no slot, or when the owner's branch is
+    /// not checked out in the slot's worktree.
+    pub async fn find(&self, git: &Git, repository: &Path, owner: &str) -> Result<Option<TakenSlot>, GitProblem> {
+        let repository = GitRepository::find(git, repository).await?;
+        for (number, record) in self.records()? {
+            let (ports, setup) = (record.ports(), record.setup);
+            let SlotUse::Used { owner: user, branch, base } = record.used else { continue };
+            let path = self.path(number);
+            if user == owner && is_checked_out(git, &repository, &path, &branch).await? {
+                let (saved, gave_up) = (None, None);
+                return Ok(Some(TakenSlot { number, path, branch, base_commit: base, ports, setup, saved, gave_up }));
+            }
+        }
+        Ok(None)
     }
 
     /// Saves the work in the slot of an owner, if its branch is not checked out there: everything that git does not
@@ -153,18 +195,19 @@ impl SlotPool {
         Ok(None)
     }
 
-    /// Returns the slot that an owner uses. Returns `None` when the owner uses no slot, or when the owner's branch is
-    /// not checked out in the slot's worktree.
-    pub async fn find(&self, git: &Git, repository: &Path, owner: &str) -> Result<Option<TakenSlot>, GitProblem> {
-        let repository = GitRepository::find(git, repository).await?;
-        for (number, record) in self.records()? {
-            let SlotUse::Used { owner: user, branch, base } = record.used else { continue };
-            let path = self.path(number);
-            if user == owner && is_checked_out(git, &repository, &path, &branch).await? {
-                return Ok(Some(TakenSlot { number, path, branch, base_commit: base, saved: None }));
+    /// Records that the owner of a slot waits, for an answer or for its finished work to be merged. Its slot may be
+    /// given up from now on. Taking the slot again ends this state. Does nothing when the owner has no slot.
+    pub fn keep(&self, owner: &str, now_ms: i64) -> Result<(), GitProblem> {
+        self.change_of(owner, |record| {
+            if !record.kept {
+                (record.kept, record.since_ms) = (true, Some(now_ms));
             }
-        }
-        Ok(None)
+        })
+    }
+
+    /// Records the fingerprint of a setup that succeeded in a slot, or `None` after a setup that failed.
+    pub fn record_setup(&self, number: u32, fingerprint: Option<&str>) -> Result<(), GitProblem> {
+        self.change(number, |record| record.setup = fingerprint.map(str::to_owned)).map(drop)
     }
 
     /// Frees the slot of an owner for another owner. The branch is no longer checked out there afterwards, so that the
@@ -185,11 +228,8 @@ impl SlotPool {
             {
                 saved = save::save(git, &repository, &path, branch).await?.or(saved);
             }
-            if entry(git, &repository, &path).await?.is_some_and(|entry| entry.branch.is_some()) {
-                let arguments = ["checkout", "--quiet", "--force", "--detach"];
-                GitCall::write(&path, &arguments).here_only().run(git).await?.whole()?;
-            }
-            self.change(number, |record| record.used = SlotUse::Free)?;
+            save::detach(git, &repository, &path).await?;
+            self.change(number, SlotRecord::free)?;
         }
         Ok(saved)
     }
@@ -209,130 +249,6 @@ impl SlotPool {
         let cleaned = tokio::task::spawn_blocking(clean).await.unwrap_or_else(|error| Err(io::Error::other(error)));
         cleaned.map_err(|error| unusable(&self.folder, &error))
     }
-
-    /// Returns the records of all slots, ordered by number.
-    pub fn records(&self) -> Result<Vec<(u32, SlotRecord)>, GitProblem> {
-        let entries = match fs::read_dir(&self.folder) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(unusable(&self.folder, &error)),
-        };
-        let number = |name: &str| name.strip_suffix(".json")?.parse::<u32>().ok();
-        let mut numbers: Vec<u32> = entries.flatten().filter_map(|entry| number(entry.file_name().to_str()?)).collect();
-        numbers.sort_unstable();
-        numbers.into_iter().map(|number| Ok((number, self.read(number)?))).collect()
-    }
-
-    pub fn path(&self, number: u32) -> PathBuf {
-        self.folder.join(number.to_string())
-    }
-
-    /// Chooses the slot for an owner, and records that git prepares this slot, unless the owner already uses it.
-    /// Returns the number of the slot and its record from before this change.
-    fn choose(&self, order: SlotOrder<'_>) -> Result<(u32, SlotRecord), GitProblem> {
-        let _lock = self.lock()?;
-        let records = self.records()?;
-        let own = records.iter().find(|(_, record)| record.used.owner() == Some(order.owner));
-        let free = || records.iter().find(|(_, record)| record.used == SlotUse::Free);
-        let (number, record) = match own.or_else(free) {
-            Some(found) => found.clone(),
-            None => {
-                let is_new = |number: &u32| records.iter().all(|(taken, _)| taken != number);
-                ((1..).find(is_new).unwrap_or(u32::MAX), SlotRecord { used: SlotUse::Free })
-            }
-        };
-        if let SlotUse::Used { .. } = record.used {
-            return Ok((number, record));
-        }
-        let (owner, branch, base) = (order.owner.to_owned(), order.branch.to_owned(), order.base.tip.clone());
-        let making = SlotUse::Making { owner, branch, base };
-        self.write(number, &SlotRecord { used: making })?;
-        Ok((number, record))
-    }
-
-    fn change(&self, number: u32, change: impl Fn(&mut SlotRecord)) -> Result<(), GitProblem> {
-        let _lock = self.lock()?;
-        let mut record = self.read(number)?;
-        change(&mut record);
-        self.write(number, &record)
-    }
-
-    fn read(&self, number: u32) -> Result<SlotRecord, GitProblem> {
-        let path = self.record_path(number);
-        let text = fs::read_to_string(&path).map_err(|error| unusable(&path, &error))?;
-        serde_json::from_str(&text).map_err(|error| unusable(&path, &error.into()))
-    }
-
-    /// Writes the record of a slot to a temporary file first and then renames that file, so that a killed process never
-    /// leaves half of a record.
-    fn write(&self, number: u32, record: &SlotRecord) -> Result<(), GitProblem> {
-        let path = self.record_path(number);
-        let whole = path.with_extension("json.new");
-        let text = serde_json::to_string(record).map_err(|error| unusable(&path, &error.into()))?;
-        fs::write(&whole, text).and_then(|()| fs::rename(&whole, &path)).map_err(|error| unusable(&path, &error))
-    }
-
-    fn record_path(&self, number: u32) -> PathBuf {
-        self.folder.join(format!("{number}.json"))
-    }
-
-    fn lock(&self) -> Result<PoolLock, GitProblem> {
-        let path = self.folder.join("lock");
-        let lock = || {
-            let mut maker = fs::DirBuilder::new();
-            std::os::unix::fs::DirBuilderExt::mode(&mut maker, 0o700);
-            maker.recursive(true).create(&self.folder)?;
-            let file = File::options().create(true).truncate(false).write(true).open(&path)?;
-            file.lock()?;
-            Ok(PoolLock { _file: file })
-        };
-        lock().map_err(|error| unusable(&path, &error))
-    }
-}
-
-/// Checks out the branch of the request at its base, in a worktree without leftover changes.
-async fn prepare(git: &Git, repository: &GitRepository, path: &Path, order: SlotOrder<'_>) -> Result<(), GitProblem> {
-    repository.allows(git, order.branch).await?;
-    clean_worktree(&repository.common, path).map_err(|error| unusable(path, &error))?;
-    if let Some(tip) = repository.commit(git, &reference(order.branch)).await?
-        && !repository.contains(git, &order.base.tip, &tip).await?
-    {
-        // The branch has work that is not in the base. The caller must decide first whether this work is needed.
-        return Err(GitProblem::BranchExists { branch: order.branch.to_owned(), checked_out: None });
-    }
-    if entry(git, repository, path).await?.is_none() {
-        gone(fs::remove_dir_all(path)).map_err(|error| unusable(path, &error))?;
-        // `--force` replaces the registration of a worktree whose folder a person deleted.
-        let arguments = ["worktree", "add", "--quiet", "--force", "--detach", "--"];
-        GitCall::write(&repository.home, &arguments).and(path).and(&order.base.tip).run(git).await?.whole()?;
-    } else {
-        // `--hard` also ends a merge that was in progress. The doubled option `-ff` also removes git repositories that
-        // an agent created inside of the worktree.
-        quit_operations(git, path).await?;
-        GitCall::write(path, &["reset", "--quiet", "--hard"]).here_only().run(git).await?.whole()?;
-        GitCall::write(path, &["clean", "--quiet", "-ffd"]).here_only().run(git).await?.whole()?;
-    }
-    let arguments = ["checkout", "--quiet", "--force", "--no-track", "-B"];
-    let call = GitCall::write(path, &arguments).and(order.branch).and(&order.base.tip);
-    call.here_only().run(git).await?.whole()?;
-    match crate::state(git, path).await?.tree {
-        TreeState::Clean => Ok(()),
-        TreeState::Dirty { files, .. } => {
-            let files = files.join(", ");
-            Err(GitProblem::failed("checkout", &format!("the worktree still has changes after it: {files}")))
-        }
-    }
-}
-
-async fn is_checked_out(git: &Git, repository: &GitRepository, path: &Path, branch: &str) -> Result<bool, GitProblem> {
-    let found = entry(git, repository, path).await?;
-    Ok(has_link(repository, path) && found.is_some_and(|entry| entry.branch.as_deref() == Some(&reference(branch))))
-}
-
-/// Returns the entry of a worktree in git's list, or `None` when git does not know the worktree or its folder is gone.
-async fn entry(git: &Git, repository: &GitRepository, path: &Path) -> Result<Option<WorktreeEntry>, GitProblem> {
-    let Ok(real) = path.canonicalize() else { return Ok(None) };
-    Ok(repository.worktrees(git).await?.into_iter().find(|entry| entry.path == real))
 }
 
 fn gone(result: io::Result<()>) -> io::Result<()> {

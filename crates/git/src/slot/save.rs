@@ -3,9 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{entry, unusable};
-use crate::branch::Author;
+use super::prepare::{entry, is_checked_out};
+use super::unusable;
 use crate::branch::tree::{TreeSource, commit_of, snapshot, tree_id};
+use crate::branch::{Author, TaskWorkspace, UncommittedReason, commit_tree};
 use crate::program::{Git, GitCall};
 use crate::remnant::clean_worktree;
 use crate::repository::{GitRepository, WorktreeEntry, reference};
@@ -84,22 +85,59 @@ async fn left_work(
         let Some(commit) = tip.as_deref() else { return Err(GitProblem::failed("status", "its branch is gone")) };
         (tip.clone(), TreeSource::Folder { folder: path, common: &repository.common, commit })
     };
-    let found = snapshot(git, source).await?.found;
-    if !found.left.is_empty() {
-        let files = found.left.into_iter().map(|left| left.path).collect();
-        let dirt = Dirt::Changes { files, more: false };
-        return Err(GitProblem::WorkspaceDirty { path: path.to_owned(), dirt });
-    }
-    let tree = found.tree;
+    let tree = whole_tree(git, path, source).await?;
     if let Some(head) = &head
         && tree_id(git, repository, head).await? == tree
     {
         return Ok(LeftWork { commit: head.clone(), head: Some(head.clone()), tree });
     }
     let parents: Vec<&str> = head.as_deref().into_iter().collect();
-    let author = Author { name: "Handover".to_owned(), slug: "handover".to_owned() };
-    let commit = commit_of(git, repository, (&tree, &parents), (MESSAGE, &author)).await?;
+    let commit = commit_of(git, repository, (&tree, &parents), (MESSAGE, &keeper())).await?;
     Ok(LeftWork { commit, head, tree })
+}
+
+/// Returns the tree of all files in the slot. Fails when the slot has changes that no commit can have.
+async fn whole_tree(git: &Git, path: &Path, source: TreeSource<'_>) -> Result<String, GitProblem> {
+    let found = snapshot(git, source).await?.found;
+    // A copied file is no work: the person's checkout has it.
+    let left = found.left.into_iter().filter(|left| left.why != UncommittedReason::Copied);
+    let files: Vec<String> = left.map(|left| left.path).collect();
+    if files.is_empty() {
+        return Ok(found.tree);
+    }
+    Err(GitProblem::WorkspaceDirty { path: path.to_owned(), dirt: Dirt::Changes { files, more: false } })
+}
+
+/// Commits everything in a slot: on its owner's branch, and on a second branch when the agent left the work elsewhere.
+/// Returns the second branch.
+pub(super) async fn commit_all(
+    git: &Git,
+    repository: &GitRepository,
+    path: &Path,
+    branch: &str,
+) -> Result<Option<SavedWork>, GitProblem> {
+    if !is_checked_out(git, repository, path, branch).await? {
+        return save(git, repository, path, branch).await;
+    }
+    clean_worktree(&repository.common, path).map_err(|error| unusable(path, &error))?;
+    let tree = whole_tree(git, path, TreeSource::Worktree(path)).await?;
+    let (repository, branch) = (repository.home.clone(), branch.to_owned());
+    let workspace = TaskWorkspace { repository, path: path.to_owned(), branch };
+    commit_tree(git, &workspace, &tree, MESSAGE, &keeper()).await.map(|_| None)
+}
+
+/// Lets go of the branch that is checked out in a free slot, so that the branch can be deleted.
+pub(super) async fn detach(git: &Git, repository: &GitRepository, path: &Path) -> Result<(), GitProblem> {
+    if entry(git, repository, path).await?.is_some_and(|entry| entry.branch.is_some()) {
+        let arguments = ["checkout", "--quiet", "--force", "--detach"];
+        GitCall::write(path, &arguments).here_only().run(git).await?.whole()?;
+    }
+    Ok(())
+}
+
+/// Returns the author of commits that save work without the agent that did it.
+fn keeper() -> Author {
+    Author { name: "Handover".to_owned(), slug: "handover".to_owned() }
 }
 
 /// Makes the saved commit reachable: from the owner's branch when the commit continues it, from a second branch

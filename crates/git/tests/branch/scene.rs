@@ -8,7 +8,7 @@ use std::process::Command;
 use git::branch::{
     Author, BranchTip, CommitResult, Merge, MergeResult, TaskWorkspace, bring, commit, line, merge, task_branch,
 };
-use git::slot::{SlotOrder, SlotPool};
+use git::slot::{ExistingBranch, SlotOrder, SlotPool};
 use git::{Git, GitProblem};
 use tempfile::TempDir;
 
@@ -91,8 +91,9 @@ impl Scene {
 
     pub(crate) async fn slot(&self, task: &str) -> Result<TaskWorkspace, GitProblem> {
         let (branch, base) = (task_branch(task, 1), self.line().await);
-        let taken =
-            self.pool().take(&self.git, &self.home, SlotOrder { owner: task, branch: &branch, base: &base }).await?;
+        let (existing, limit, now_ms) = (ExistingBranch::Refuse, None, 1);
+        let order = SlotOrder { owner: task, branch: &branch, base: &base, existing, limit, now_ms };
+        let taken = self.pool().take(&self.git, &self.home, order).await?;
         Ok(TaskWorkspace { repository: self.home.clone(), path: taken.path, branch })
     }
 

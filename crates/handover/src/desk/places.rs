@@ -190,6 +190,9 @@ pub(super) fn refused(problem: &GitProblem) -> Stopped {
         | GitProblem::PathUnusable { .. }
         | GitProblem::WorkspaceNotOurs { .. }
         | GitProblem::GitFailed { .. }
+        | GitProblem::IdentityMissing
+        | GitProblem::SlotsUsed { .. }
+        | GitProblem::SlotInUse { .. }
         | GitProblem::GitMissing { .. }
         | GitProblem::GitTimeout { .. } => None,
     };

@@ -8,7 +8,7 @@ use engine::id::{TaskId, WorkflowId};
 use base::ground::clock::{Clock as _, SystemClock};
 use git::branch::{self, Author, BranchTip, CommitResult, Merge, MergeResult, TaskWorkspace, UncommittedPath};
 use git::repository::{GitRepository, reference};
-use git::slot::{SavedWork, SlotOrder, SlotPool, TakenSlot};
+use git::slot::{ExistingBranch, SavedWork, SlotOrder, SlotPool, TakenSlot};
 use git::{Dirt, Git, GitProblem, TreeState, remnant};
 
 /// The worktree or folder in which the work of one attempt is done.
@@ -77,7 +77,9 @@ impl WorktreeGround {
         if let Some(old) = self.old_worktree(&line, &branch).await? {
             return Ok(old);
         }
-        let order = SlotOrder { owner: &slots.owner(task, attempt), branch: &branch, base: &line };
+        let owner = slots.owner(task, attempt);
+        let (existing, limit, now_ms) = (ExistingBranch::Refuse, None, now_ms());
+        let order = SlotOrder { owner: &owner, branch: &branch, base: &line, existing, limit, now_ms };
         let taken = slots.pool.take(&self.git, &self.root, order).await?;
         Ok(self.worktree(taken, line))
     }

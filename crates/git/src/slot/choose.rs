@@ -1,0 +1,175 @@
+//! Chooses the slot for an owner. When all allowed slots are used, a slot whose owner waits is given up first.
+
+use std::collections::BTreeSet;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::path::Path;
+
+use super::ports::{PORTS_PER_SLOT, SlotPorts};
+use super::record::{SlotRecord, SlotUse};
+use super::{GivenUpSlot, SlotOrder, SlotPool, save};
+use crate::GitProblem;
+use crate::program::Git;
+use crate::repository::GitRepository;
+
+/// The slot for an owner.
+pub(super) struct SlotChoice {
+    pub(super) number: u32,
+    /// The record of the slot before it was chosen. Only the ports are new.
+    pub(super) before: SlotRecord,
+    pub(super) gave_up: Option<GivenUpSlot>,
+}
+
+/// The result of looking for a slot once.
+enum SlotSearch {
+    Found {
+        number: u32,
+        before: SlotRecord,
+    },
+    /// The limit is reached. `kept` has the slots that may be given up, the longest kept first.
+    Full {
+        kept: Vec<(u32, SlotRecord)>,
+        used: usize,
+    },
+}
+
+impl SlotPool {
+    /// Chooses the slot for an owner, and records that git prepares this slot, unless the owner already uses it.
+    pub(super) async fn choose(
+        &self,
+        git: &Git,
+        repository: &GitRepository,
+        order: SlotOrder<'_>,
+    ) -> Result<SlotChoice, GitProblem> {
+        let mut stuck: BTreeSet<u32> = BTreeSet::new();
+        let mut reason = None;
+        loop {
+            let (kept, used) = match self.search(order)? {
+                SlotSearch::Found { number, before } => return Ok(SlotChoice { number, before, gave_up: None }),
+                SlotSearch::Full { kept, used } => (kept, used),
+            };
+            let candidate = kept.into_iter().find(|(number, _)| !stuck.contains(number));
+            let Some((number, record)) = candidate else {
+                let limit = order.limit.unwrap_or_default();
+                return Err(GitProblem::SlotsUsed { limit, used, reason });
+            };
+            // The work is committed while the slot still belongs to its owner. So a stop at any time loses nothing.
+            let path = self.path(number);
+            let saved = match commit_of_owner(git, repository, &path, &record).await {
+                Ok(saved) => saved,
+                Err(problem) => {
+                    stuck.insert(number);
+                    reason = Some(problem.to_string());
+                    continue;
+                }
+            };
+            let _lock = self.lock()?;
+            let mut now = self.read(number)?;
+            // The owner may have taken its slot again in the meantime. Then the search starts again.
+            if now == record
+                && let SlotUse::Used { owner, branch, .. } = record.used
+            {
+                let gave_up = Some(GivenUpSlot { number, owner, branch, saved });
+                now.free();
+                let before = now.clone();
+                self.mark(number, now, order)?;
+                return Ok(SlotChoice { number, before, gave_up });
+            }
+        }
+    }
+
+    /// Commits the work of every owner that waits since a time before `before_ms`, and frees its slot.
+    pub async fn give_up_before(
+        &self,
+        git: &Git,
+        repository: &Path,
+        before_ms: i64,
+    ) -> Result<Vec<GivenUpSlot>, GitProblem> {
+        let repository = GitRepository::find(git, repository).await?;
+        let mut gave_up = Vec::new();
+        for (number, record) in self.records()? {
+            let is_old = record.kept && record.since_ms.is_some_and(|since| since < before_ms);
+            let SlotUse::Used { owner, branch, .. } = &record.used else { continue };
+            if !is_old {
+                continue;
+            }
+            let saved = commit_of_owner(git, &repository, &self.path(number), &record).await?;
+            let (owner, branch) = (owner.clone(), branch.clone());
+            let mut is_same = false;
+            self.change(number, |now| {
+                is_same = *now == record;
+                if is_same {
+                    now.free();
+                }
+            })?;
+            if is_same {
+                save::detach(git, &repository, &self.path(number)).await?;
+                gave_up.push(GivenUpSlot { number, owner, branch, saved });
+            }
+        }
+        Ok(gave_up)
+    }
+
+    fn search(&self, order: SlotOrder<'_>) -> Result<SlotSearch, GitProblem> {
+        let _lock = self.lock()?;
+        let records = self.records()?;
+        let own = records.iter().find(|(_, record)| record.used.owner() == Some(order.owner));
+        let free = || records.iter().find(|(_, record)| record.used == SlotUse::Free);
+        let is_full = order.limit.is_some_and(|limit| records.len() >= usize::try_from(limit).unwrap_or(usize::MAX));
+        let (number, mut record) = match own.or_else(free) {
+            Some(found) => found.clone(),
+            None if is_full => {
+                let used = records.len();
+                let mut kept: Vec<_> = records.into_iter().filter(|(_, record)| record.kept).collect();
+                kept.sort_by_key(|(number, record)| (record.since_ms, *number));
+                return Ok(SlotSearch::Full { kept, used });
+            }
+            None => {
+                let is_new = |number: &u32| records.iter().all(|(taken, _)| taken != number);
+                ((1..).find(is_new).unwrap_or(u32::MAX), SlotRecord::new())
+            }
+        };
+        if record.first_port.is_none() {
+            record.first_port = Some(self.free_ports(&records)?.first);
+        }
+        let before = record.clone();
+        self.mark(number, record, order)?;
+        Ok(SlotSearch::Found { number, before })
+    }
+
+    /// Records that the slot belongs to the owner of the request now. The caller holds the lock of the pool.
+    fn mark(&self, number: u32, mut record: SlotRecord, order: SlotOrder<'_>) -> Result<(), GitProblem> {
+        if let SlotUse::Used { .. } = record.used {
+            if record.kept || record.since_ms.is_none() {
+                (record.kept, record.since_ms) = (false, Some(order.now_ms));
+            }
+            return self.write(number, &record);
+        }
+        let (owner, branch, base) = (order.owner.to_owned(), order.branch.to_owned(), order.base.tip.clone());
+        record.used = SlotUse::Making { owner, branch, base };
+        (record.kept, record.since_ms) = (false, Some(order.now_ms));
+        self.write(number, &record)
+    }
+
+    fn free_ports(&self, records: &[(u32, SlotRecord)]) -> Result<SlotPorts, GitProblem> {
+        let taken: BTreeSet<u16> = records.iter().filter_map(|(_, record)| record.first_port).collect();
+        let mut hasher = DefaultHasher::new();
+        self.folder().hash(&mut hasher);
+        SlotPorts::choose(&taken, hasher.finish()).ok_or_else(|| {
+            let problem =
+                format!("no {PORTS_PER_SLOT} ports in a row are free on 127.0.0.1; end programs that use ports");
+            GitProblem::PathUnusable { path: self.folder().to_owned(), problem }
+        })
+    }
+}
+
+async fn commit_of_owner(
+    git: &Git,
+    repository: &GitRepository,
+    path: &Path,
+    record: &SlotRecord,
+) -> Result<Option<save::SavedWork>, GitProblem> {
+    match record.used.branch() {
+        Some(branch) => save::commit_all(git, repository, path, branch).await,
+        None => Ok(None),
+    }
+}

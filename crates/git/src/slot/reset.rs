@@ -1,0 +1,87 @@
+//! Empties free slots completely: the worktree with its ignored files is removed, and the next use makes it again.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::record::SlotUse;
+use super::{SlotPool, gone, unusable};
+use crate::GitProblem;
+use crate::program::Git;
+use crate::remnant::registration;
+use crate::repository::GitRepository;
+
+/// The end of the name of a folder that is being deleted.
+const DELETED: &str = ".deleted";
+
+/// The slots to empty.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SlotReset {
+    Number(u32),
+    AllFree,
+}
+
+impl SlotPool {
+    /// Empties one slot, or all slots that no owner uses. Returns their numbers. Refuses a slot that an owner uses.
+    pub async fn reset(&self, git: &Git, repository: &Path, which: SlotReset) -> Result<Vec<u32>, GitProblem> {
+        let repository = GitRepository::find(git, repository).await?;
+        let pool = self.clone();
+        let work = move || {
+            let (done, folders) = pool.put_aside(&repository, which)?;
+            // The folders have other names now, so another process can already use the slots.
+            for folder in folders {
+                gone(fs::remove_dir_all(&folder)).map_err(|error| unusable(&folder, &error))?;
+            }
+            Ok(done)
+        };
+        tokio::task::spawn_blocking(work)
+            .await
+            .unwrap_or_else(|error| Err(unusable(&self.folder, &io::Error::other(error))))
+    }
+
+    /// Renames the folders of the slots and removes git's registrations, under the lock of the pool. Returns the
+    /// numbers of the slots, and the folders to delete, also those that an earlier call could not delete.
+    fn put_aside(&self, repository: &GitRepository, which: SlotReset) -> Result<(Vec<u32>, Vec<PathBuf>), GitProblem> {
+        let _lock = self.lock()?;
+        let mut done = Vec::new();
+        for (number, mut record) in self.records()? {
+            match (which, record.used.owner()) {
+                (SlotReset::Number(wanted), _) if wanted != number => continue,
+                (SlotReset::AllFree, Some(_)) => continue,
+                (SlotReset::Number(_), Some(owner)) => {
+                    let (owner, kept) = (owner.to_owned(), record.kept);
+                    return Err(GitProblem::SlotInUse { number, owner, kept });
+                }
+                (SlotReset::Number(_) | SlotReset::AllFree, None) => {}
+            }
+            let path = self.path(number);
+            let failed = |error: io::Error| unusable(&path, &error);
+            let registered = registration(&repository.common, &path);
+            let mut aside = self.folder.join(format!("{number}{DELETED}"));
+            for copy in 2_u32.. {
+                if !aside.exists() {
+                    break;
+                }
+                aside = self.folder.join(format!("{number}-{copy}{DELETED}"));
+            }
+            gone(fs::rename(&path, &aside)).map_err(failed)?;
+            if let Some(registered) = registered {
+                gone(fs::remove_dir_all(&registered)).map_err(failed)?;
+                // Like git, remove the folder of the registrations together with the last one. This fails when other
+                // registrations are left, and that failure is ignored.
+                let _others = fs::remove_dir(repository.common.join("worktrees"));
+            }
+            (record.used, record.setup) = (SlotUse::Free, None);
+            self.write(number, &record)?;
+            done.push(number);
+        }
+        if let SlotReset::Number(number) = which
+            && done.is_empty()
+        {
+            return Err(GitProblem::input("slot", format!("{number} does not exist")));
+        }
+        let entries = fs::read_dir(&self.folder).map_err(|error| unusable(&self.folder, &error))?;
+        let is_deleted = |path: &PathBuf| path.to_string_lossy().ends_with(DELETED);
+        Ok((done, entries.flatten().map(|entry| entry.path()).filter(is_deleted).collect()))
+    }
+}
