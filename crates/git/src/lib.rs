@@ -7,6 +7,7 @@
 //! later call for the same branch then gets `BRANCH_EXISTS`, with the path where the branch is checked out.
 
 pub mod branch;
+pub mod changes;
 mod child;
 mod create;
 mod folder;

@@ -8,7 +8,7 @@ use git::remnant::clean_shared;
 use git::slot::{SavedWork, SlotUse};
 
 use crate::scene::{Scene, alone, git, program, runtime, save, script};
-use crate::stops::{is_stopped, stopped_scene};
+use crate::stops::{at_each_call, is_stopped, stopped_scene};
 
 const TASK: &str = "tk_left";
 
@@ -148,16 +148,7 @@ alone! {
     }
 
     fn saving_can_be_stopped_at_any_call(_scene) {
-        for first in (1..).step_by(4) {
-            let ends: Vec<bool> = std::thread::scope(|threads| {
-                let started: Vec<_> = (first..first + 4).map(|stop| threads.spawn(move || is_saved(stop))).collect();
-                started.into_iter().map(|thread| thread.join().unwrap()).collect()
-            });
-            if ends.contains(&false) {
-                assert!(first > 10, "{first}");
-                return;
-            }
-        }
+        at_each_call(10, is_saved);
     }
 }
 

@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod changes;
 mod commit;
 #[path = "../worktree/git.rs"]
 mod git;
@@ -11,3 +12,4 @@ mod left;
 mod merge;
 mod scene;
 mod stops;
+mod tree;

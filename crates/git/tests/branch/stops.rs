@@ -69,17 +69,22 @@ pub(crate) fn is_stopped(test: &str, home: &Path, stop: u32) -> bool {
 
 alone! {
     fn between_any_two_calls(_scene) {
-        // Four runs work at the same time, because most of the time is spent waiting for processes.
-        for first in (1..).step_by(4) {
-            let stops = first..first + 4;
-            let ends: Vec<bool> = std::thread::scope(|threads| {
-                let started: Vec<_> = stops.map(|stop| threads.spawn(move || goes_on(stop))).collect();
-                started.into_iter().map(|thread| thread.join().unwrap()).collect()
-            });
-            if ends.contains(&false) {
-                assert!(first > 30, "{first}");
-                return;
-            }
+        at_each_call(30, goes_on);
+    }
+}
+
+/// Calls `check` with the numbers of git calls from 1 on, until it returns false because there was no such call. Fails
+/// when that happens before the call number `least`.
+pub(crate) fn at_each_call(least: u32, check: fn(u32) -> bool) {
+    // Four checks work at the same time, because most of the time is spent waiting for processes.
+    for first in (1..).step_by(4) {
+        let ends: Vec<bool> = std::thread::scope(|threads| {
+            let started: Vec<_> = (first..first + 4).map(|stop| threads.spawn(move || check(stop))).collect();
+            started.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        if ends.contains(&false) {
+            assert!(first > least, "{first}");
+            return;
         }
     }
 }

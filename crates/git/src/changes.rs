@@ -1,0 +1,153 @@
+//! The changes between two commits or trees: files, lines and the unified diff.
+//!
+//! Git compares stored trees only, so no filter program runs. The options of each call also switch off external diff
+//! programs and text conversions that the git configuration names.
+
+use std::path::Path;
+
+use crate::branch::PREFIX;
+use crate::problem::{GitProblem, readable};
+use crate::program::{Git, GitCall};
+use crate::repository::{GitRepository, reference};
+
+/// The maximum number of files in the list of a summary. Further files are only counted.
+pub const LISTED_FILES_MAX: usize = 1_000;
+/// The options of every comparison. Renamed files are found, so that a moved file counts as one file.
+const COMPARE: &[&str] =
+    &["diff-tree", "-r", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none", "--find-renames", "--no-color"];
+/// The number of digits of a commit in messages to people.
+const SHORT_CHARS: usize = 7;
+
+/// The numbers of changed files and lines between two commits or trees.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ChangeSummary {
+    pub files: usize,
+    pub added: u64,
+    pub removed: u64,
+    /// The changed files, ordered by path. Has at most [`LISTED_FILES_MAX`] entries.
+    pub list: Vec<ChangedFile>,
+}
+
+/// A changed file with the numbers of its lines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangedFile {
+    pub path: String,
+    /// The former path of a renamed file.
+    pub old_path: Option<String>,
+    pub added: u64,
+    pub removed: u64,
+    /// True for a file without lines, such as an image. It counts as a changed file with 0 lines.
+    pub is_binary: bool,
+}
+
+/// A unified diff. It may have any bytes, because files may have any bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangeDiff {
+    pub bytes: Vec<u8>,
+    /// True when the diff was longer than the maximum. Then its end is missing, after a whole line.
+    pub is_cut: bool,
+}
+
+/// Counts the changes from one commit or tree to another. Both are full hashes.
+pub async fn changes(git: &Git, repository: &Path, from: &str, to: &str) -> Result<ChangeSummary, GitProblem> {
+    let call = compare(repository, &["--numstat", "-z"], from, to)?;
+    let output = call.run(git).await?.whole()?;
+    let mut summary = ChangeSummary::default();
+    let mut items = output.stdout.split(|byte| *byte == 0);
+    while let Some(item) = items.next().filter(|item| !item.is_empty()) {
+        let fields: Vec<&[u8]> = item.splitn(3, |byte| *byte == b'\t').collect();
+        let [added, removed, path] = fields[..] else {
+            return Err(GitProblem::failed("diff-tree", "the output of git cannot be read"));
+        };
+        // The numbers of a binary file are `-`. The item of a renamed file has no path; the old path and the new path
+        // are the next two items.
+        let number = |field: &[u8]| String::from_utf8_lossy(field).parse::<u64>().ok();
+        let (old_path, path) = match path {
+            b"" => (items.next(), items.next().unwrap_or_default()),
+            path => (None, path),
+        };
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let (added, removed, is_binary) = (number(added), number(removed), number(added).is_none());
+        let (added, removed) = (added.unwrap_or_default(), removed.unwrap_or_default());
+        summary.files += 1;
+        summary.added += added;
+        summary.removed += removed;
+        if summary.list.len() < LISTED_FILES_MAX {
+            let (path, old_path) = (text(path), old_path.map(text));
+            summary.list.push(ChangedFile { path, old_path, added, removed, is_binary });
+        }
+    }
+    summary.list.sort_by(|one, other| one.path.cmp(&other.path));
+    Ok(summary)
+}
+
+/// Returns the unified diff from one commit or tree to another, up to a maximum number of bytes.
+pub async fn diff(
+    git: &Git,
+    repository: &Path,
+    (from, to): (&str, &str),
+    bytes_max: usize,
+) -> Result<ChangeDiff, GitProblem> {
+    let output = compare(repository, &["--patch", "--full-index"], from, to)?.run(git).await?;
+    if !output.is_success() {
+        return Err(output.failure());
+    }
+    let mut bytes = output.stdout;
+    let is_cut = output.cut || bytes.len() > bytes_max;
+    if is_cut {
+        bytes.truncate(bytes_max);
+        let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        bytes.truncate(end);
+    }
+    Ok(ChangeDiff { bytes, is_cut })
+}
+
+/// Returns the paths that differ between two commits or trees. Each path comes with true when the second one has it.
+pub(crate) async fn changed_paths(
+    git: &Git,
+    repository: &Path,
+    from: &str,
+    to: &str,
+) -> Result<Vec<(Vec<u8>, bool)>, GitProblem> {
+    let output = compare(repository, &["--no-renames", "--name-status", "-z"], from, to)?.run(git).await?.whole()?;
+    let mut items = output.stdout.split(|byte| *byte == 0);
+    let mut paths = Vec::new();
+    while let (Some(letter), Some(path)) = (items.next(), items.next()) {
+        paths.push((path.to_owned(), letter != b"D"));
+    }
+    Ok(paths)
+}
+
+/// Returns the name of a base for messages: the branch of a person that contains the commit, preferably the branch that
+/// the main worktree has checked out, and the first digits of the commit, such as `main at 4f2c1aa`.
+pub async fn base_name(git: &Git, repository: &Path, commit: &str) -> Result<String, GitProblem> {
+    let repository = GitRepository::find(git, repository).await?;
+    let short = short(commit);
+    let current = GitCall::read(&repository.home, &["symbolic-ref", "--quiet", "--short", "HEAD"]).run(git).await?;
+    if current.is_success()
+        && let Some(tip) = repository.commit(git, &reference(&current.text())).await?
+        && repository.contains(git, &tip, commit).await?
+    {
+        return Ok(format!("{} at {short}", readable(&current.text())));
+    }
+    let arguments = ["for-each-ref", "--format=%(refname:lstrip=2)", "--contains"];
+    let call = GitCall::read(&repository.home, &arguments).and(commit).and("refs/heads/");
+    let names = call.run(git).await?.whole()?.text();
+    let is_persons = |name: &&str| !name.starts_with(&format!("{PREFIX}/"));
+    let name = names.lines().find(is_persons).or_else(|| names.lines().next());
+    Ok(name.map_or_else(|| short.to_owned(), |name| format!("{} at {short}", readable(name))))
+}
+
+/// Returns the first digits of a commit, for messages to people.
+pub fn short(commit: &str) -> &str {
+    commit.get(..SHORT_CHARS).unwrap_or(commit)
+}
+
+fn compare(repository: &Path, options: &[&str], from: &str, to: &str) -> Result<GitCall, GitProblem> {
+    let is_whole = |name: &str| name.len() >= 40 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if !is_whole(from) || !is_whole(to) {
+        return Err(GitProblem::input("commit", "must be the full hash of a commit or tree"));
+    }
+    let arguments = [COMPARE, options, &["--end-of-options"]].concat();
+    Ok(GitCall::read(repository, &arguments).and(from).and(to))
+}
