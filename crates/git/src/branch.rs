@@ -22,17 +22,17 @@
 mod bring;
 mod commit;
 mod copies;
-mod look;
-mod merge;
+pub(crate) mod look;
+pub(crate) mod merge;
 pub mod quiet;
-mod state;
+pub(crate) mod state;
 pub(crate) mod tree;
 
 use std::path::{Path, PathBuf};
 
 use crate::GitProblem;
 use crate::program::{Git, GitCall};
-use crate::removed::retire_branch;
+use crate::removed::{KEPT_DAYS, KeptTime, retire_branch};
 use crate::repository::{GitRepository, reference};
 
 pub use bring::bring;
@@ -211,7 +211,7 @@ pub async fn forget(
     let repository = GitRepository::find(git, repository).await?;
     match repository.commit(git, &reference(branch)).await? {
         Some(tip) if repository.contains(git, &line.tip, &tip).await? => {
-            retire_branch(git, &repository, (branch, &tip), now_ms).await.map(|_| false)
+            retire_branch(git, &repository, (branch, &tip), KeptTime { now_ms, days: KEPT_DAYS }).await.map(|_| false)
         }
         Some(_) => Ok(true),
         None => Ok(false),
@@ -222,14 +222,19 @@ impl Author {
     /// Sets the author and committer of a git call. In the name, blanks replace control characters and the characters
     /// that git would remove.
     pub(crate) fn environment(&self, call: GitCall) -> GitCall {
+        let (name, mail) = self.name_and_mail();
+        let call = call.env("GIT_AUTHOR_NAME", &name).env("GIT_AUTHOR_EMAIL", &mail);
+        call.env("GIT_COMMITTER_NAME", &name).env("GIT_COMMITTER_EMAIL", &mail)
+    }
+
+    /// Returns the name and the mail address of the author, as commits have them.
+    pub(crate) fn name_and_mail(&self) -> (String, String) {
         let name: String =
             self.name.chars().map(|c| if c.is_control() || "<>".contains(c) { ' ' } else { c }).collect();
         let name = name.trim();
         // Git refuses a name that consists of punctuation only. For such a name, the slug is used.
         let has_letter = name.chars().any(char::is_alphanumeric);
-        let (name, mail) = (if has_letter { name } else { &self.slug }, format!("{}@{PREFIX}", self.slug));
-        let call = call.env("GIT_AUTHOR_NAME", name).env("GIT_AUTHOR_EMAIL", &mail);
-        call.env("GIT_COMMITTER_NAME", name).env("GIT_COMMITTER_EMAIL", &mail)
+        (if has_letter { name } else { &self.slug }.to_owned(), format!("{}@{PREFIX}", self.slug))
     }
 }
 
@@ -243,7 +248,7 @@ fn check_id(field: &'static str, id: &str) -> Result<(), GitProblem> {
 
 /// Checks the message and the author of a commit. Handover writes the message, but the message may quote text of an
 /// agent.
-fn check_words(message: &str, author: &Author) -> Result<(), GitProblem> {
+pub(crate) fn check_words(message: &str, author: &Author) -> Result<(), GitProblem> {
     check_id("author", &author.slug)?;
     if message.trim().is_empty() || message.contains('\0') || message.len() > MESSAGE_BYTES_MAX {
         return Err(GitProblem::input("message", format!("must be text of at most {MESSAGE_BYTES_MAX} bytes")));

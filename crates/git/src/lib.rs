@@ -11,6 +11,7 @@ pub mod changes;
 mod child;
 mod create;
 mod folder;
+pub mod land;
 pub mod name;
 mod problem;
 pub mod program;

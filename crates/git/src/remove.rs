@@ -6,7 +6,7 @@ use super::folder;
 use super::name;
 use super::problem::{Dirt, GitProblem, Occupant};
 use super::program::{Git, GitCall};
-use super::removed;
+use super::removed::{self, KEPT_DAYS, KeptTime};
 use super::repository::{GitRepository, WorktreeEntry, reference};
 use super::squash::{self, SquashContent};
 use super::status;
@@ -212,7 +212,8 @@ async fn settle(git: &Git, repository: &GitRepository, removal: &Removal, plan: 
         RemovalPlan::Keep(why) => Branch::Kept(why),
         RemovalPlan::Delete { tip } => {
             let named = (removal.branch.as_str(), tip.as_str());
-            match removed::retire_branch(git, repository, named, removal.now_ms).await {
+            let time = KeptTime { now_ms: removal.now_ms, days: KEPT_DAYS };
+            match removed::retire_branch(git, repository, named, time).await {
                 Ok(kept_as) => Branch::Deleted { tip, kept_as },
                 Err(problem) => Branch::Kept(KeptBranch::Failed { problem: problem.to_string() }),
             }

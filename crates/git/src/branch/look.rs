@@ -12,7 +12,7 @@ use crate::repository::{GitRepository, path, reference};
 const CHUNK: usize = 500;
 
 /// The git call whose output [`WorktreeLook::parse`] reads. It lists every single file.
-pub(super) const STATUS: &[&str] = &[
+pub(crate) const STATUS: &[&str] = &[
     "status",
     "--porcelain=v2",
     "--branch",
@@ -23,15 +23,15 @@ pub(super) const STATUS: &[&str] = &[
 ];
 
 #[derive(Debug, Default)]
-pub(super) struct WorktreeLook {
+pub(crate) struct WorktreeLook {
     /// The paths that the agent staged with `git add`. Because the agent chose them, they are committed even if
     /// Handover would otherwise leave them out.
-    pub(super) staged: Vec<PathBuf>,
+    pub(crate) staged: Vec<PathBuf>,
     /// The paths that are changed, new, deleted or unmerged, and not staged. Submodules are in `nested` instead.
-    pub(super) changed: Vec<PathBuf>,
+    pub(crate) changed: Vec<PathBuf>,
     pub(super) unmerged: Vec<Unmerged>,
     /// The changed submodules, and the git repositories inside the worktree that are not submodules.
-    pub(super) nested: Vec<PathBuf>,
+    pub(crate) nested: Vec<PathBuf>,
     /// The commit that is being merged, when a merge was started in the worktree and is not committed yet. `None` when
     /// no merge is in progress.
     pub(super) merging: Option<String>,
@@ -62,7 +62,7 @@ pub(super) async fn look(git: &Git, workspace: &TaskWorkspace, quiet: &Quiet) ->
 
 impl WorktreeLook {
     /// Parses the output of the git call [`STATUS`]. Also returns the branch that is checked out, or `(detached)`.
-    pub(super) fn parse(output: &[u8]) -> (Self, Option<String>) {
+    pub(crate) fn parse(output: &[u8]) -> (Self, Option<String>) {
         let mut look = Self::default();
         let mut branch = None;
         for item in output.split(|byte| *byte == 0) {
@@ -115,7 +115,7 @@ impl Unmerged {
 
 /// Returns the paths, among the given paths, whose content git would pass through a filter program. Handover switches
 /// these filter programs off. `call` makes a git call in the worktree.
-pub(super) async fn filtered(
+pub(crate) async fn filtered(
     git: &Git,
     call: impl Fn(&[&str]) -> GitCall,
     quiet: &Quiet,
@@ -169,6 +169,6 @@ pub(super) fn names<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Vec<Str
     names
 }
 
-pub(super) fn lossy(path: &Path) -> String {
+pub(crate) fn lossy(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }

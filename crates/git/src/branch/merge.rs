@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use super::quiet::quiet;
+use super::quiet::{Quiet, quiet};
 use super::{Merge, MergeResult, PATHS_MAX, check_words, state};
 use crate::GitProblem;
-use crate::program::{Git, GitCall, GitOutput};
+use crate::program::{Git, GitCall};
 use crate::repository::{GitRepository, reference};
 
 /// The maximum number of tries of one merge; after them the merge fails. A try must be repeated only when another merge
@@ -36,11 +36,9 @@ pub async fn merge(git: &Git, request: &Merge) -> Result<MergeResult, GitProblem
         let (new, merged) = if repository.contains(git, &head, &tip).await? {
             (head.clone(), MergeResult::FastForward { tip: head.clone() })
         } else {
-            let arguments = ["merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", "--end-of-options"];
-            let call = GitCall::write(&repository.home, &arguments).and(&tip).and(&head);
-            let tree = match tree(&call.set(&quiet.settings).run(git).await?)? {
+            let tree = match merged_tree(git, &repository, &quiet, (None, &tip, &head)).await? {
                 Ok(tree) => tree,
-                Err(conflict) => return Ok(conflict),
+                Err(MergeConflict { paths, more }) => return Ok(MergeResult::Conflict { paths, more }),
             };
             let call = GitCall::write(&repository.home, &["commit-tree", "--no-gpg-sign", "-p"])
                 .and(&tip)
@@ -92,20 +90,46 @@ async fn checked_out(git: &Git, repository: &GitRepository, name: &str) -> Resul
     Ok(entries.into_iter().find(|entry| entry.branch.as_deref() == Some(name)).map(|entry| entry.path))
 }
 
-/// Reads the output of `git merge-tree`: the id of the merged tree, or the paths with conflicts.
-fn tree(output: &GitOutput) -> Result<Result<String, MergeResult>, GitProblem> {
+/// The paths with conflicts of a merge.
+#[derive(Debug)]
+pub(crate) struct MergeConflict {
+    pub(crate) paths: Vec<String>,
+    /// True when there are more paths than `paths` lists.
+    pub(crate) more: bool,
+}
+
+/// Merges two commits without using a worktree. Returns the id of the merged tree, or the paths with conflicts. Without
+/// a base, git finds the last common commit.
+pub(crate) async fn merged_tree(
+    git: &Git,
+    repository: &GitRepository,
+    quiet: &Quiet,
+    (base, ours, theirs): (Option<&str>, &str, &str),
+) -> Result<Result<String, MergeConflict>, GitProblem> {
+    let arguments = ["merge-tree", "--write-tree", "-z", "--name-only", "--no-messages"];
+    let mut call = GitCall::write(&repository.home, &arguments);
+    if let Some(base) = base {
+        call = call.and(format!("--merge-base={base}"));
+    }
+    let call = call.and("--end-of-options").and(ours).and(theirs).set(&quiet.settings);
+    let output = call.run(git).await?;
     let text = String::from_utf8_lossy(&output.stdout);
     let mut items = text.split('\0').filter(|item| !item.is_empty());
     match (output.code(), items.next()) {
         (Some(0), Some(tree)) => Ok(Ok(tree.trim().to_owned())),
-        (Some(1), Some(_)) => Ok(Err(conflict(items.map(str::to_owned)))),
+        (Some(1), Some(_)) => Ok(Err(conflicts(items.map(str::to_owned)))),
         (Some(_) | None, _) => Err(output.failure()),
     }
 }
 
 pub(super) fn conflict(paths: impl Iterator<Item = String>) -> MergeResult {
+    let MergeConflict { paths, more } = conflicts(paths);
+    MergeResult::Conflict { paths, more }
+}
+
+fn conflicts(paths: impl Iterator<Item = String>) -> MergeConflict {
     let mut paths: Vec<String> = paths.collect::<BTreeSet<_>>().into_iter().collect();
     let more = paths.len() > PATHS_MAX;
     paths.truncate(PATHS_MAX);
-    MergeResult::Conflict { paths, more }
+    MergeConflict { paths, more }
 }

@@ -9,7 +9,7 @@ use crate::{FOLDER, STATE};
 /// Returns the path of `.handover/state` in a commit, if the commit contains it. Also returns `.handover` if it is not
 /// a folder in the commit, because a link there would move the state to another place. Upper and lower case count as
 /// equal, because some file systems do not distinguish them.
-pub(super) async fn in_tree(git: &Git, repository: &GitRepository, commit: &str) -> Result<Option<String>, GitProblem> {
+pub(crate) async fn in_tree(git: &Git, repository: &GitRepository, commit: &str) -> Result<Option<String>, GitProblem> {
     for (kind, own) in entries(git, repository, commit).await? {
         if !own.eq_ignore_ascii_case(FOLDER) {
             continue;

@@ -8,8 +8,10 @@ mod commit;
 #[path = "../worktree/git.rs"]
 mod git;
 mod hostile;
+mod land;
 mod left;
 mod merge;
+mod push;
 mod scene;
 mod stops;
 mod tree;
