@@ -24,6 +24,7 @@ mod commit;
 mod copies;
 pub(crate) mod look;
 pub(crate) mod merge;
+mod naming;
 pub mod quiet;
 pub(crate) mod state;
 pub(crate) mod tree;
@@ -37,8 +38,9 @@ use crate::repository::{GitRepository, reference};
 
 pub use bring::bring;
 pub use commit::commit;
-pub use copies::copied_paths;
+pub use copies::{COPIED_BYTES_MAX, COPIED_FILES_MAX, CopyMode, CopyReport, CopySkip, copied_paths, copy_into};
 pub use merge::{is_merged, merge};
+pub use naming::{BranchSubject, start_branch, subject_branch};
 pub use tree::{WorktreeTree, commit_tree, restore_tree, tree_of};
 
 pub const PREFIX: &str = "handover";

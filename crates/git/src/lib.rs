@@ -10,6 +10,7 @@ pub mod branch;
 pub mod changes;
 mod child;
 mod create;
+pub mod facts;
 mod folder;
 pub mod land;
 pub mod name;

@@ -143,40 +143,11 @@ impl GitProblem {
                 true,
                 "name a branch, tag or commit that this repository has, or fetch it first",
             ),
-            Self::PathTaken { by, .. } => match by {
-                Occupant::Folder | Occupant::File => ProblemRow(
-                    "PATH_TAKEN",
-                    true,
-                    "choose another branch name, or ask a person to move away the files that are there",
-                ),
-                Occupant::Link => {
-                    ProblemRow("PATH_TAKEN", false, "replace the link by a folder, or configure another worktree root")
-                }
-                Occupant::Registration => ProblemRow(
-                    "PATH_TAKEN",
-                    true,
-                    "run `git worktree prune` in the repository, or choose another branch name",
-                ),
-            },
+            Self::PathTaken { by, .. } => by.row(),
             Self::PathUnusable { .. } => {
                 ProblemRow("PATH_UNUSABLE", false, "make the folder writable, or configure another worktree root")
             }
-            Self::WorkspaceDirty { dirt, .. } => match dirt {
-                Dirt::Changes { .. } => ProblemRow(
-                    "WORKSPACE_DIRTY",
-                    true,
-                    "commit or move away the changes that you need; `force: true` deletes them, and ignored files \
-                     are always deleted",
-                ),
-                Dirt::Locked { .. } => ProblemRow(
-                    "WORKSPACE_DIRTY",
-                    true,
-                    "ask the person who locked it; `git worktree unlock` or `force: true` allows the removal",
-                ),
-                Dirt::Submodules => {
-                    ProblemRow("WORKSPACE_DIRTY", true, "push the work in the submodules; `force: true` deletes them")
-                }
-            },
+            Self::WorkspaceDirty { dirt, .. } => dirt.row(),
             Self::WorkspaceNotOurs { .. } => ProblemRow(
                 "WORKSPACE_NOT_OURS",
                 false,
@@ -229,6 +200,47 @@ impl GitProblem {
         }
         let text = format!("{self}; left behind: {}", remains.join("; "));
         Self::GitFailed { command: "worktree add".to_owned(), stderr: readable(&text) }
+    }
+}
+
+impl Occupant {
+    fn row(self) -> ProblemRow {
+        match self {
+            Self::Folder | Self::File => ProblemRow(
+                "PATH_TAKEN",
+                true,
+                "choose another branch name, or ask a person to move away the files that are there",
+            ),
+            Self::Link => {
+                ProblemRow("PATH_TAKEN", false, "replace the link by a folder, or configure another worktree root")
+            }
+            Self::Registration => ProblemRow(
+                "PATH_TAKEN",
+                true,
+                "run `git worktree prune` in the repository, or choose another branch name",
+            ),
+        }
+    }
+}
+
+impl Dirt {
+    fn row(&self) -> ProblemRow {
+        match self {
+            Self::Changes { .. } => ProblemRow(
+                "WORKSPACE_DIRTY",
+                true,
+                "commit or move away the changes that you need; `force: true` deletes them, and ignored files \
+                     are always deleted",
+            ),
+            Self::Locked { .. } => ProblemRow(
+                "WORKSPACE_DIRTY",
+                true,
+                "ask the person who locked it; `git worktree unlock` or `force: true` allows the removal",
+            ),
+            Self::Submodules => {
+                ProblemRow("WORKSPACE_DIRTY", true, "push the work in the submodules; `force: true` deletes them")
+            }
+        }
     }
 }
 

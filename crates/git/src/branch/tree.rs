@@ -81,7 +81,7 @@ pub async fn tree_of(git: &Git, worktree: &Path) -> Result<WorktreeTree, GitProb
     Ok(snapshot(git, TreeSource::Worktree(worktree)).await?.found)
 }
 
-/// Commits exactly the given tree on the task's branch, whatever the files of the worktree are by now. The files stay
+/// Commits exactly the given tree on the task's branch, also when the files of the worktree changed since. The files stay
 /// as they are. A repeated call finds the tree committed.
 pub async fn commit_tree(
     git: &Git,

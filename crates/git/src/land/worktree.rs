@@ -119,10 +119,10 @@ pub(super) async fn unfinished_anywhere(
         let is_main = entry.path == repository.home;
         let folder =
             if is_main { repository.common.clone() } else { git_folder(git, &entry.path).await.unwrap_or_default() };
-        let takes = |file: &&str| {
+        let takes = |file: &str| {
             fs::read_to_string(folder.join(file)).is_ok_and(|text| [full.as_str(), branch].contains(&text.trim()))
         };
-        if TAKEN_BRANCH.iter().any(|file| takes(&file)) {
+        if TAKEN_BRANCH.iter().any(|file| takes(file)) {
             return Ok(unfinished(&entry.path, &folder));
         }
     }

@@ -32,10 +32,9 @@ fn finished(scene: &Scene) -> LandingRequest {
 }
 
 async fn ready(scene: &Scene, request: &LandingRequest) -> Landing {
-    match plan_landing(&scene.git, request).await.unwrap() {
-        LandingPlan::Ready(landing) => landing,
-        other => panic!("{other:?}"),
-    }
+    let plan = plan_landing(&scene.git, request).await.unwrap();
+    let LandingPlan::Ready(landing) = plan else { panic!("{plan:?}") };
+    landing
 }
 
 async fn landed(scene: &Scene, landing: &Landing) -> LandingRecord {
@@ -228,13 +227,9 @@ alone! {
             command.current_dir(&scene.home).args(["-c", "user.name=T", "-c", "user.email=t@x"]).args(arguments);
             command.output().unwrap();
             let command = format!("git {}", end.join(" "));
-            for refusal in [
-                refused(&scene, &landing).await.to_string(),
-                match plan_landing(&scene.git, &request).await.unwrap() {
-                    LandingPlan::Refused(refusal) => refusal.to_string(),
-                    other => panic!("{operation}: {other:?}"),
-                },
-            ] {
+            let plan = plan_landing(&scene.git, &request).await.unwrap();
+            let LandingPlan::Refused(planned) = plan else { panic!("{operation}: {plan:?}") };
+            for refusal in [refused(&scene, &landing).await.to_string(), planned.to_string()] {
                 assert!(refusal.contains(&format!("a {operation};")) && refusal.ends_with(&command), "{refusal}");
             }
             assert_eq!(scene.git(&["rev-parse", "main"]), landing.tip);

@@ -5,6 +5,8 @@
 
 mod changes;
 mod commit;
+mod copies;
+mod facts;
 #[path = "../worktree/git.rs"]
 mod git;
 mod hostile;

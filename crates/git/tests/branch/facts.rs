@@ -1,0 +1,84 @@
+//! Tests the facts about a repository for messages, and the names of new branches.
+
+use std::fs;
+
+use git::branch::{BranchSubject, BranchTip, start_branch};
+use git::facts::{CheckoutFacts, RepositoryFacts, commits_behind, facts};
+
+use crate::scene::{Scene, alone, git, save};
+
+async fn ready(scene: &Scene) -> CheckoutFacts {
+    let found = facts(&scene.git, &scene.home).await.unwrap();
+    let RepositoryFacts::Ready(facts) = found else { panic!("{found:?}") };
+    facts
+}
+
+alone! {
+    fn a_checkout_is_described(scene) {
+        let commit = scene.git(&["rev-parse", "HEAD"]);
+        let clean = ready(&scene).await;
+        let short_commit = commit[..7].to_owned();
+        let branch = Some("main".to_owned());
+        assert_eq!(clean, CheckoutFacts { branch, commit, short_commit, uncommitted: 0, uncommitted_names: vec![] });
+        fs::write(scene.home.join("a.txt"), "changed").unwrap();
+        fs::write(scene.home.join("noise.log"), "ignored").unwrap();
+        fs::create_dir(scene.home.join("folder")).unwrap();
+        for number in 1..=9 {
+            fs::write(scene.home.join(format!("{number}.txt")), "").unwrap();
+            fs::write(scene.home.join(format!("folder/{number}.txt")), "").unwrap();
+        }
+        scene.git(&["add", "1.txt"]);
+        let dirty = ready(&scene).await;
+        assert_eq!((dirty.uncommitted, dirty.uncommitted_names.len()), (11, 5));
+        assert!(dirty.uncommitted_names.contains(&"a.txt".to_owned()), "{:?}", dirty.uncommitted_names);
+        scene.git(&["checkout", "--quiet", "--detach"]);
+        assert_eq!(ready(&scene).await.branch, None);
+    }
+
+    fn a_folder_without_a_commit_is_named(scene) {
+        let empty = scene.beside("empty");
+        fs::create_dir(&empty).unwrap();
+        assert_eq!(facts(&scene.git, &empty).await.unwrap(), RepositoryFacts::NotARepository);
+        git(&empty, &["init", "--quiet"]);
+        assert_eq!(facts(&scene.git, &empty).await.unwrap(), RepositoryFacts::NoCommit);
+    }
+
+    fn work_that_lacks_commits_is_behind(scene) {
+        scene.git(&["branch", "work"]);
+        let behind = async || commits_behind(&scene.git, &scene.home, "work", "main").await.unwrap();
+        assert_eq!(behind().await, 0);
+        save(&scene.home, "b.txt", "b");
+        save(&scene.home, "c.txt", "c");
+        assert_eq!(behind().await, 2);
+        let problem = commits_behind(&scene.git, &scene.home, "nowhere", "main").await.unwrap_err();
+        assert_eq!(problem.code(), "INVALID_INPUT");
+    }
+
+    fn a_branch_of_other_work_gives_the_name_a_number(scene) {
+        let tip = scene.git(&["rev-parse", "HEAD"]);
+        let subject = BranchSubject::Task { number: 7, name: "Fix login" };
+        let start = async |is_ours: fn(&str) -> bool| start_branch(&scene.git, &scene.home, subject, &tip, is_ours).await;
+        let named = |branch: &str| Ok(BranchTip { branch: branch.to_owned(), tip: tip.clone() });
+        assert_eq!(start(|_| false).await, named("handover/7-fix-login"));
+        assert_eq!(start(|branch| branch == "handover/7-fix-login").await, named("handover/7-fix-login"));
+        assert_eq!(start(|_| false).await, named("handover/7-fix-login-2"));
+        assert_eq!(start(|branch| branch.ends_with("-2")).await, named("handover/7-fix-login-2"));
+        assert_eq!(start(|_| false).await, named("handover/7-fix-login-3"));
+        // Git cannot keep a branch `handover/plan` beside `handover/plan/x`.
+        scene.git(&["branch", "handover/plan/x"]);
+        let plan = start_branch(&scene.git, &scene.home, BranchSubject::Plan { name: "" }, &tip, |_| false).await;
+        assert_eq!(plan, named("handover/plan-2"));
+        for number in 4..=100 {
+            scene.git(&["branch", &format!("handover/7-fix-login-{number}")]);
+        }
+        assert_eq!(start(|_| false).await.unwrap_err().code(), "BRANCH_EXISTS");
+    }
+
+    fn a_branch_named_handover_is_in_the_way(scene) {
+        let tip = scene.git(&["rev-parse", "HEAD"]);
+        scene.git(&["branch", "handover"]);
+        let plan = BranchSubject::Plan { name: "x" };
+        let problem = start_branch(&scene.git, &scene.home, plan, &tip, |_| false).await.unwrap_err();
+        assert!(problem.to_string().contains("the branch handover exists"), "{problem}");
+    }
+}
