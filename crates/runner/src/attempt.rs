@@ -100,6 +100,9 @@ impl AttemptRun {
             .create(&folder)
             .map_err(|error| GitProblem::PathUnusable { path: folder, problem: error.to_string() })?;
         self.shared.ground.clean_up(self.task, self.attempt).await?;
+        if let Some(saved) = self.shared.ground.save(self.task, self.attempt).await? {
+            self.tell(facts, RunEvent::Warning { text: remains::saved_elsewhere(&saved) });
+        }
         let place = self.shared.ground.place(facts.workflow.id, self.task, self.attempt).await?;
         Ok(known.insert(place).clone())
     }

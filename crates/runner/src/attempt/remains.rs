@@ -15,6 +15,7 @@ use crate::attempt::step::is_over;
 use base::error::Error;
 use git::GitProblem;
 use git::branch::Author;
+use git::slot::SavedWork;
 
 /// The largest number of a task's turns that are read from the store. Limits stop an attempt long before it has so many
 /// turns.
@@ -49,6 +50,11 @@ pub(crate) async fn clear(shared: &RunnerShared) -> Result<(), Error> {
 /// Returns the warning that the worktree of an attempt stays until the next run.
 pub(crate) fn stays(problem: &GitProblem) -> String {
     format!("the worktree could not be removed and stays until the next run: {problem}")
+}
+
+/// Returns the warning that names the branch with work that an agent left outside of its own branch.
+pub(crate) fn saved_elsewhere(saved: &SavedWork) -> String {
+    format!("the agent left work outside of its branch; it is on the branch {}", saved.branch)
 }
 
 /// Returns the turns of one attempt, which may be an earlier attempt of the task.
@@ -90,7 +96,7 @@ pub(crate) async fn remove(
 ) -> Result<Option<String>, GitProblem> {
     shared.ground.clean_up(task.id, attempt).await?;
     if let Some(saved) = shared.ground.save(task.id, attempt).await? {
-        let text = format!("the agent left work outside of its branch; it is on the branch {}", saved.branch);
+        let text = saved_elsewhere(&saved);
         let (name, agent) = (task.name.clone(), author.slug.clone());
         shared.tell(RunNews { task: task.id, name, agent, what: RunEvent::Warning { text } });
     }
