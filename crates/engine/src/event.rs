@@ -105,6 +105,8 @@ pub enum Event {
         workflow: WorkflowId,
         piece: Arc<PlanPiece>,
         author: Option<Actor>,
+        /// The number of the piece's first task. The tasks of the piece are numbered in their order.
+        first: u32,
     },
     /// Some tasks of an unfinished plan were deleted, at most a fixed number at once. This event is not logged.
     DraftCleared {

@@ -35,8 +35,10 @@ use crate::world::World;
 /// has already computed.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Write {
-    /// Inserts new tasks with their details and dependencies. The second value is the author of all these tasks.
-    Insert(Arc<PlanPiece>, Option<Actor>),
+    /// Inserts new tasks with their details and dependencies.
+    Insert(TaskInsert),
+    /// Writes the last number that was given to a task.
+    LastTaskNumber(u32),
     /// Writes all columns of a task except `unmet` (the number of unmet dependencies), which the store keeps up to
     /// date.
     Task(Box<Task>),
@@ -93,6 +95,21 @@ pub enum Write {
     EndKeys(AgentId),
 }
 
+/// New tasks to insert: a piece of a plan, the author of all its tasks, and the number of its first task.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TaskInsert {
+    pub piece: Arc<PlanPiece>,
+    pub author: Option<Actor>,
+    pub first: u32,
+}
+
+impl TaskInsert {
+    /// Returns each task of the piece with its number.
+    pub fn numbered(&self) -> impl Iterator<Item = (u32, &(Task, TaskDetail))> {
+        (self.first..).zip(&self.piece.tasks)
+    }
+}
+
 /// Applies the events to the world (the loaded part of the state) and returns the changed rows. Each changed row is
 /// listed once, with its last value.
 pub fn fold(world: &mut World, events: &[Event], now: Timestamp) -> Vec<Write> {
@@ -107,6 +124,7 @@ pub fn fold(world: &mut World, events: &[Event], now: Timestamp) -> Vec<Write> {
         workflow_details: BTreeSet::new(),
         agents: BTreeSet::new(),
         mailboxes: BTreeSet::new(),
+        last_number: None,
     };
     for event in events {
         fold.apply(event);
@@ -127,6 +145,8 @@ struct Fold<'a> {
     workflow_details: BTreeSet<WorkflowId>,
     agents: BTreeSet<AgentId>,
     mailboxes: BTreeSet<MailboxOwner>,
+    /// The last number that an event gave to a task.
+    last_number: Option<u32>,
 }
 
 impl Fold<'_> {
@@ -152,6 +172,7 @@ impl Fold<'_> {
         writes.extend(agents.map(|agent| Write::Agent(Box::new(agent))));
         let mailboxes = self.mailboxes.iter().filter_map(|owner| world.mailboxes.get(owner).cloned());
         writes.extend(mailboxes.map(Write::Mailbox));
+        writes.extend(self.last_number.map(Write::LastTaskNumber));
         writes
     }
 
@@ -331,7 +352,7 @@ impl Fold<'_> {
             Event::Drafting { workflow, draft } => {
                 self.workflow(*workflow, |workflow| workflow.draft.clone_from(draft));
             }
-            Event::Staged { piece, author, .. } => self.writes.push(Write::Insert(Arc::clone(piece), *author)),
+            Event::Staged { piece, author, first, .. } => self.insert(Arc::clone(piece), *author, *first),
             Event::DraftCleared { tasks, .. } => self.writes.push(Write::Drop(tasks.clone())),
             Event::PlanSet { workflow, summary, tasks } => self.plan_set(*workflow, summary, *tasks),
             Event::TaskAdded { task, detail, depends_on, shift_from } => {

@@ -59,7 +59,7 @@ pub mod world;
 pub use command::{Actor, Caller, Command, Rights, Standing};
 pub use decide::{Change, decide};
 pub use event::Event;
-pub use fold::{Write, fold};
+pub use fold::{TaskInsert, Write, fold};
 pub use json::Json;
 pub use refusal::Refusal;
 pub use reply::Reply;

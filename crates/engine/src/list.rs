@@ -47,7 +47,8 @@ pub struct WorkflowQuery {
     pub limit: u32,
 }
 
-/// A query for tasks.
+/// A query for tasks. The queries over all workflows also find tasks of a plan that is not set yet; a view must hide
+/// these.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TaskQuery {
     /// Tasks of a workflow with one of the statuses, in the order of the plan. An empty list of statuses means all
@@ -59,6 +60,12 @@ pub enum TaskQuery {
     Finished { workflow: WorkflowId, before: u32, limit: u32 },
     /// Tasks of a parallel group (tasks that are planned to run at the same time), in the order of the plan.
     Group { workflow: WorkflowId, group: String, limit: u32 },
+    /// The task with this number. The answer has one task or none.
+    Numbered { number: u32 },
+    /// Tasks of all workflows whose id begins with this text, ordered by id. Two rows show that the text is not unique.
+    IdBeginning { text: String, limit: u32 },
+    /// Tasks of all workflows with exactly this name, ordered by id.
+    Named { name: String, limit: u32 },
     /// Claimed tasks of all workflows, the longest held first.
     Held { limit: u32 },
     /// Tasks of all workflows that need a decision: paused, blocked and failed tasks, oldest first.

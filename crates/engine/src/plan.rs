@@ -219,6 +219,8 @@ fn row(
     let task = Task {
         id,
         workflow: place.workflow,
+        // The command that inserts the tasks gives them their numbers.
+        number: 0,
         name: planned.name,
         sequence,
         priority: planned.priority,

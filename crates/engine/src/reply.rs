@@ -68,6 +68,9 @@ pub enum Reply {
     TaskAdded {
         task: TaskId,
         sequence: u32,
+        /// The short number of the task. 0 in an answer that an older version stored under an idempotency key.
+        #[serde(default)]
+        number: u32,
     },
     TaskRemoved {
         task: TaskId,

@@ -5,7 +5,7 @@ use crate::check;
 use crate::command::{Caller, Command, KeyOwner, PromptReport};
 use crate::id::TaskId;
 use crate::key::KeyId;
-use crate::world::{AgentIdNeed, ApprovalNeed, BoolNeed, Need};
+use crate::world::{AgentIdNeed, ApprovalNeed, BoolNeed, Need, NumberNeed};
 
 impl PromptReport {
     fn needs(&self) -> [Need; 2] {
@@ -269,6 +269,11 @@ impl Command {
             | Self::MarkRead { .. }
             | Self::Archive { .. }
             | Self::ForgetKeys => {}
+        }
+        let numbers =
+            matches!(self, Self::SetPlan { .. } | Self::StagePlan { .. } | Self::AddTask { .. } | Self::Replan { .. });
+        if numbers {
+            needs.push(NumberNeed::LastTaskNumber.into());
         }
         if let (Self::Claim { .. }, Some(agent)) = (self, caller.agent) {
             needs.push(BoolNeed::HoldsMost(agent).into());

@@ -39,6 +39,8 @@ use crate::workspace::{Repository, Workspace};
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tables {
+    /// The last number that was given to a task. 0 when the store never had a task.
+    pub last_task_number: u32,
     pub tasks: BTreeMap<TaskId, Task>,
     pub details: BTreeMap<TaskId, TaskDetail>,
     /// The dependencies: each pair has a task and a task that it waits for. `dependents` has the same pairs with the
@@ -83,15 +85,16 @@ impl Tables {
     #[expect(clippy::too_many_lines, reason = "one match that names every write")]
     pub fn write(&mut self, write: Write) {
         match write {
-            Write::Insert(piece, author) => {
-                for (task, detail) in &piece.tasks {
-                    self.tasks.insert(task.id, Task { author, ..task.clone() });
+            Write::Insert(insert) => {
+                for (number, (task, detail)) in insert.numbered() {
+                    self.tasks.insert(task.id, Task { author: insert.author, number, ..task.clone() });
                     if *detail != TaskDetail::default() {
                         self.details.insert(task.id, detail.clone());
                     }
                 }
-                self.connect(&piece.edges);
+                self.connect(&insert.piece.edges);
             }
+            Write::LastTaskNumber(number) => self.last_task_number = number,
             Write::Task(task) => {
                 if let Some(row) = self.tasks.get_mut(&task.id) {
                     let (unmet, sequence) = (row.unmet, row.sequence);

@@ -23,6 +23,10 @@ use crate::time::Timestamp;
 pub struct Task {
     pub id: TaskId,
     pub workflow: WorkflowId,
+    /// The short number of the task, by which people name it. It is unique in the store, counts from 1 in the order in
+    /// which tasks were created, and is never given to another task. 0 until the task is stored.
+    #[serde(default)]
+    pub number: u32,
     pub name: String,
     /// The position of the task in the plan, from 1. Two tasks normally have different positions, but no rule enforces
     /// this.

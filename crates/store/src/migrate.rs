@@ -5,7 +5,7 @@ use crate::fault::Fault;
 use crate::sql::SqlDialect;
 
 /// The number of the database schema that this program reads and writes.
-pub(crate) const SCHEMA: i64 = 11;
+pub(crate) const SCHEMA: i64 = 12;
 
 const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0001_core.sql"),
@@ -19,6 +19,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0009_sorted.sql"),
     include_str!("migrations/0010_lost_conversations.sql"),
     include_str!("migrations/0011_of_task.sql"),
+    include_str!("migrations/0012_first_hour.sql"),
 ];
 
 /// Returns the scripts that bring a database from schema `found` to [`SCHEMA`]. Each script comes with the number of

@@ -1,8 +1,10 @@
 //! Turns a change (the events of one command) into statements that write its rows and its log entries.
 
+use std::sync::Arc;
+
 use engine::plan::PlanPiece;
 use engine::task::TaskDetail;
-use engine::{Actor, Change, Timestamp, Topic, World, Write, fold};
+use engine::{Change, TaskInsert, Timestamp, Topic, World, Write, fold};
 
 use crate::fault::Fault;
 use crate::log::{Entry, Head};
@@ -34,15 +36,16 @@ pub(crate) fn rows(world: &mut World, change: &Change, now: Timestamp) -> Result
 fn push(write: Write, ops: &mut Vec<Op>) -> Result<(), Fault> {
     let mut run = |sql, values: Vec<SqlValue>| ops.push(Op::Run(Statement::new(sql, values)));
     match write {
-        Write::Insert(piece, author) => insert(&piece, author, ops),
+        Write::Insert(tasks) => insert(&tasks, ops),
+        Write::LastTaskNumber(number) => run(sql::PUT_LAST_TASK_NUMBER, vec![number.into()]),
         Write::Task(task) => run(sql::UPDATE_TASK, row::task_update(&task)),
         Write::Noted { task, checkpoints, at } => run(sql::NOTE_TASK, vec![checkpoints.into(), at.into(), text(task)]),
         Write::Detail(id, detail) => run(sql::PUT_DETAIL, row::detail(id, &detail)),
         Write::Met(id) => run(sql::MET, vec![text(id)]),
         Write::Waits(id, unmet) => run(sql::WAITS, vec![unmet.into(), text(id)]),
         Write::Edges(edges) => {
-            let piece = PlanPiece { tasks: Vec::new(), edges };
-            insert(&piece, None, ops);
+            let piece = Arc::new(PlanPiece { tasks: Vec::new(), edges });
+            insert(&TaskInsert { piece, author: None, first: 0 }, ops);
         }
         Write::Drop(ids) => ops.push(Op::DropTasks(ids.iter().map(ToString::to_string).collect())),
         Write::Shift(workflow, from) => run(sql::SHIFT, vec![text(workflow), from.into()]),
@@ -92,8 +95,9 @@ fn push(write: Write, ops: &mut Vec<Op>) -> Result<(), Fault> {
     Ok(())
 }
 
-fn insert(piece: &PlanPiece, author: Option<Actor>, ops: &mut Vec<Op>) {
-    let tasks: Vec<_> = piece.tasks.iter().map(|(task, _)| row::task(task, author)).collect();
+fn insert(new: &TaskInsert, ops: &mut Vec<Op>) {
+    let tasks: Vec<_> = new.numbered().map(|(number, (task, _))| row::task(task, new.author, number)).collect();
+    let piece = &new.piece;
     let empty = TaskDetail::default();
     let details = piece.tasks.iter().filter(|(_, detail)| *detail != empty);
     let details: Vec<_> = details.map(|(task, detail)| row::detail(task.id, detail)).collect();

@@ -145,7 +145,7 @@ fn read_state(row: &mut Columns) -> Result<TaskState, Fault> {
     }
 }
 
-pub(crate) fn task(row: &Task, author: Option<Actor>) -> Vec<SqlValue> {
+pub(crate) fn task(row: &Task, author: Option<Actor>, number: u32) -> Vec<SqlValue> {
     let mut values = vec![
         text(row.id),
         text(row.workflow),
@@ -168,6 +168,7 @@ pub(crate) fn task(row: &Task, author: Option<Actor>) -> Vec<SqlValue> {
     ];
     values.extend(state(&row.state));
     values.extend([row.created.into(), row.updated.into(), row.review.into(), row.limited.into(), optional(author)]);
+    values.push(number.into());
     values
 }
 
@@ -208,7 +209,18 @@ pub(crate) fn read_task(row: Vec<SqlValue>) -> Result<Task, Fault> {
         review: row.flag()?,
         limited: row.flag()?,
         author: row.maybe_parsed()?,
+        number: row.count()?,
     })
+}
+
+/// Reads the row of the table `counter` that has the last number given to a task.
+#[cfg(feature = "testing")]
+pub(crate) fn read_last_task_number(row: Vec<SqlValue>) -> Result<u32, Fault> {
+    let mut columns = Columns::new("counter", row);
+    match columns.text()?.as_str() {
+        "task_number" => columns.count(),
+        other => Err(Fault::Damaged { what: format!("a counter {other}") }),
+    }
 }
 
 fn read_priority(row: &mut Columns) -> Result<Priority, Fault> {

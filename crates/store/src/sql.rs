@@ -92,6 +92,8 @@ pub(crate) const TOKEN_HASHED: &str =
     "SELECT id, name, hash, scope, agent, created, revoked FROM token WHERE hash = $1";
 pub(crate) const TOPIC: &str = "SELECT name, seq, hash, at FROM topic WHERE name = $1";
 
+pub(crate) const LAST_TASK_NUMBER: &str = "SELECT value FROM counter WHERE name = 'task_number'";
+
 // Statements that find several rows, up to a limit.
 pub(crate) const SLUG: &str = "SELECT id FROM agent WHERE slug = $1";
 /// Finds the slugs (short names of agents) that consist of a base and a number (`ada-2`), the highest number first.
@@ -183,6 +185,8 @@ pub(crate) const INBOX: &str =
 pub(crate) const UPDATE_TASK: &str = "UPDATE task SET attempt = $1, crashes = $2, checkpoints = $3, workspace = $4, \
      status = $5, holder = $6, lease_since = $7, lease_until = $8, actor = $9, note = $10, block_kind = $11, \
      block_role = $12, updated = $13, review = $14 WHERE id = $15";
+pub(crate) const PUT_LAST_TASK_NUMBER: &str = "INSERT INTO counter (name, value) VALUES ('task_number', $1) \
+     ON CONFLICT (name) DO UPDATE SET value = excluded.value";
 pub(crate) const NOTE_TASK: &str = "UPDATE task SET checkpoints = $1, updated = $2 WHERE id = $3";
 pub(crate) const MET: &str =
     "UPDATE task SET unmet = unmet - 1 WHERE id IN (SELECT task FROM dependency WHERE depends_on = $1)";

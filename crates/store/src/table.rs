@@ -55,9 +55,10 @@ tables! {
     TASK = "task" by "id" {
         id workflow name sequence priority role capabilities touches parallel_group verify gate attempts_max attempt
         crashes unmet checkpoints repository workspace status holder lease_since lease_until actor note block_kind block_role
-        created updated review limited author
+        created updated review limited author number
     }
     TASK_DETAIL = "task_detail" by "task" { task description brief plan context context_from extra outcome_detail }
+    COUNTER = "counter" by "name" { name value }
     DEPENDENCY = "dependency" by "task, depends_on" { task depends_on }
     CHECKPOINT = "checkpoint" by "task, sequence" { task sequence id attempt actor kind summary detail files at }
     AGENT = "agent" by "id" {

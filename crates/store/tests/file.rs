@@ -216,6 +216,8 @@ const SINCE: &[&str] = &[
     "UPDATE handover_meta SET value = 9 WHERE name = 'schema'",
     "DROP INDEX approval_of_task; DROP INDEX message_question_of_task; \
      UPDATE handover_meta SET value = 10 WHERE name = 'schema'",
+    "DROP TABLE counter; DROP INDEX task_number; DROP INDEX task_named; ALTER TABLE task DROP COLUMN number; \
+     UPDATE handover_meta SET value = 11 WHERE name = 'schema'",
 ];
 /// The numbers of the schemas that change only rows and no table.
 const ONLY_ROWS: &[usize] = &[10];

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use super::{Fold, Write};
+use super::{Fold, TaskInsert, Write};
+use crate::command::Actor;
 use crate::id::{TaskId, WorkflowId};
 use crate::plan::PlanPiece;
 use crate::task::{Task, TaskDetail};
 use crate::workflow::{Workflow, WorkflowDetail, WorkflowStatus};
+use crate::world::NumberNeed;
 
 impl Fold<'_> {
     pub(super) fn workflow_created(&mut self, workflow: &Workflow, detail: &WorkflowDetail) {
@@ -37,12 +39,24 @@ impl Fold<'_> {
         }
         let edges = depends_on.iter().map(|dependency| (task.id, *dependency)).collect();
         let piece = PlanPiece { tasks: vec![(task.clone(), detail.clone())], edges };
-        self.writes.push(Write::Insert(Arc::new(piece), task.author));
+        self.insert(Arc::new(piece), task.author, task.number);
         self.workflow(task.workflow, |workflow| {
             workflow.tasks += 1;
             workflow.open += 1;
             workflow.sequence += 1;
         });
+    }
+
+    /// Inserts the tasks of a piece, and counts their numbers as given.
+    pub(super) fn insert(&mut self, piece: Arc<PlanPiece>, author: Option<Actor>, first: u32) {
+        let tasks = u32::try_from(piece.tasks.len()).unwrap_or(u32::MAX);
+        if tasks > 0 {
+            let last = first.saturating_add(tasks - 1);
+            // A later command of the same transaction reads this answer and goes on from here.
+            self.world.learn(&NumberNeed::LastTaskNumber, last);
+            self.last_number = Some(last);
+        }
+        self.writes.push(Write::Insert(TaskInsert { piece, author, first }));
     }
 
     pub(super) fn task_removed(

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use crate::case::Case;
 use crate::check;
+use crate::command::Actor;
 use crate::event::Event;
 use crate::id::{TaskId, WorkflowId};
 use crate::limits;
@@ -17,7 +18,7 @@ use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::rules::workflow::open;
 use crate::workflow::{PlanDraft, Workflow, WorkflowStatus};
-use crate::world::{DecisionStop, TaskRowNeed};
+use crate::world::{DecisionStop, NumberNeed, TaskRowNeed};
 
 /// The values that describe a whole plan. When a large plan is set in several steps, the caller gives these values in
 /// the last step.
@@ -57,9 +58,26 @@ pub(crate) fn set(
     let author = case.author()?;
     let tasks = u32::try_from(piece.tasks.len()).unwrap_or(u32::MAX);
     let task_ids = piece.named();
-    case.events.push(Event::Staged { workflow: id, piece: Arc::clone(piece), author });
+    insert(case, id, Arc::clone(piece), author)?;
     case.events.push(Event::PlanSet { workflow: id, summary: summary.to_owned(), tasks });
     Ok(Reply::PlanSet { workflow: id, tasks, groups: groups.to_vec(), task_ids })
+}
+
+/// Inserts the tasks of a piece and gives them the next numbers.
+pub(crate) fn insert(
+    case: &mut Case<'_>,
+    workflow: WorkflowId,
+    piece: Arc<PlanPiece>,
+    author: Option<Actor>,
+) -> Result<(), DecisionStop> {
+    let first = next_number(case)?;
+    case.events.push(Event::Staged { workflow, piece, author, first });
+    Ok(())
+}
+
+/// Returns the number of the next task that is stored.
+pub(crate) fn next_number(case: &Case<'_>) -> Result<u32, DecisionStop> {
+    Ok(case.world.ask(&NumberNeed::LastTaskNumber)?.saturating_add(1))
 }
 
 /// Discards another planner's unfinished plan and deletes its tasks. Refuses while that planner still has time to send
@@ -126,7 +144,7 @@ pub(crate) fn stage(
 ) -> Result<Reply, DecisionStop> {
     own_draft(case, id, token)?;
     let author = case.author()?;
-    case.events.push(Event::Staged { workflow: id, piece: Arc::clone(piece), author });
+    insert(case, id, Arc::clone(piece), author)?;
     drafting(case, id, token);
     Ok(Reply::PlanStaged)
 }

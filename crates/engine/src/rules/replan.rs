@@ -12,6 +12,7 @@ use crate::limits;
 use crate::plan::{Plan, PlanPlace, PlanTask};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
+use crate::rules::plan::{insert, next_number};
 use crate::rules::protect::{self, Loosening};
 use crate::rules::workflow::{open, settle};
 use crate::task::Task;
@@ -96,8 +97,8 @@ pub(crate) fn add(
     let Some((task, detail)) = piece.tasks.pop() else {
         return Err(Refusal::input("task", "is missing").into());
     };
-    let task = Task { author, ..task };
-    let reply = Reply::TaskAdded { task: task.id, sequence: task.sequence };
+    let task = Task { author, number: next_number(case)?, ..task };
+    let reply = Reply::TaskAdded { task: task.id, sequence: task.sequence, number: task.number };
     let depends_on = piece.edges.into_iter().map(|(_, dependency)| dependency).collect();
     case.events.push(Event::TaskAdded { task: Box::new(task), detail: Box::new(detail), depends_on, shift_from });
     Ok(reply)
@@ -199,7 +200,7 @@ pub(crate) fn replan(
         removed: dropped.into_iter().collect(),
     });
     let author = case.author()?;
-    case.events.push(Event::Staged { workflow: id, piece: Arc::new(piece), author });
+    insert(case, id, Arc::new(piece), author)?;
     let total = preserved + added;
     let status = if total > 0 {
         settle(case, &workflow, workflow.open.saturating_sub(removed) + added)?

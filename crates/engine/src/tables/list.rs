@@ -71,6 +71,16 @@ impl Tables {
                 let rows = self.of_workflow(*workflow).filter(|task| task.group.as_ref() == Some(group));
                 page(rows, place, |_| true, *limit)
             }
+            TaskQuery::Numbered { number } => {
+                page(self.tasks.values().filter(|task| task.number == *number), |task| task.id, |_| true, 1)
+            }
+            TaskQuery::IdBeginning { text, limit } => {
+                let rows = self.tasks.values().filter(|task| task.id.to_string().starts_with(text.as_str()));
+                page(rows, |task| task.id, |_| true, *limit)
+            }
+            TaskQuery::Named { name, limit } => {
+                page(self.tasks.values().filter(|task| task.name == *name), |task| task.id, |_| true, *limit)
+            }
             TaskQuery::Held { limit } => {
                 let rows = self.tasks.values().filter(|task| task.holder().is_some());
                 page(rows, |task| (task.state.lease().map(|lease| lease.since), task.id), |_| true, *limit)

@@ -188,6 +188,8 @@ pub enum ApprovalNeed {
 /// A question to the store whose answer is a number.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NumberNeed {
+    /// The last number that was given to a task. 0 when the store never had a task. Removing a task does not change it.
+    LastTaskNumber,
     /// The highest number `n` among the slugs (short names of agents) of the form `slug-n`.
     SlugNumber(String),
     /// The number of tasks of a workflow whose lease runs and has not expired at this time. Paused tasks are not

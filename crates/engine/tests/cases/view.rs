@@ -10,7 +10,8 @@ use engine::{TypedQuestion, World};
 use crate::bench::{Bench, Words};
 use crate::show::{list, named, time};
 
-const VIEWS: [&str; 9] = ["state", "detail", "offers", "inbox", "checkpoints", "holds", "log", "fill", "review"];
+const VIEWS: [&str; 10] =
+    ["numbers", "state", "detail", "offers", "inbox", "checkpoints", "holds", "log", "fill", "review"];
 
 pub(crate) fn is_view(word: &str) -> bool {
     VIEWS.contains(&word)
@@ -19,6 +20,9 @@ pub(crate) fn is_view(word: &str) -> bool {
 pub(crate) fn view(bench: &mut Bench, what: &str, words: &mut Words) -> Result<String, String> {
     if what == "log" {
         return Ok(log(bench));
+    }
+    if what == "numbers" {
+        return Ok(numbers(bench));
     }
     let name = words.word("a name")?;
     let text = match what {
@@ -43,6 +47,14 @@ fn ask<Q: TypedQuestion<Answer: Clone>>(bench: &Bench, question: &Q) -> Q::Answe
     bench.tables.answer(&question.need(), &mut world);
     let Ok(answer) = world.ask(question) else { panic!("the tables did not answer {:?}", question.need()) };
     answer.clone()
+}
+
+/// Shows the numbers of all tasks, and the last number that was given.
+fn numbers(bench: &Bench) -> String {
+    let mut tasks: Vec<&Task> = bench.tables.tasks.values().collect();
+    tasks.sort_by_key(|task| task.number);
+    let shown: Vec<String> = tasks.iter().map(|task| format!("{} {}", task.number, task.name)).collect();
+    format!("{}; last {}", list(&shown), bench.tables.last_task_number)
 }
 
 /// Shows a review with its findings.

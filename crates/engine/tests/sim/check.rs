@@ -42,6 +42,7 @@ pub(crate) fn step(seen: &Seen<'_>, memory: &mut Memory) -> Verdict {
     refusal_changes_nothing(seen)?;
     everything_is_logged(seen)?;
     checkpoints_are_kept(seen)?;
+    task_numbers(seen)?;
     claims::numbers(seen, memory)?;
     claims::granted(seen)?;
     claims::ended(seen)?;
@@ -69,7 +70,7 @@ pub(crate) fn touched(writes: &[Write]) -> BTreeSet<TaskId> {
             Write::Detail(id, _) | Write::Waits(id, _) | Write::Noted { task: id, .. } => drop(touched.insert(*id)),
             Write::Checkpoint(checkpoint) => drop(touched.insert(checkpoint.task)),
             Write::Drop(ids) => touched.extend(ids),
-            Write::Insert(piece, _) => touched.extend(piece.tasks.iter().map(|(task, _)| task.id)),
+            Write::Insert(insert) => touched.extend(insert.piece.tasks.iter().map(|(task, _)| task.id)),
             _ => {}
         }
     }
@@ -164,6 +165,25 @@ fn everything_is_logged(seen: &Seen<'_>) -> Verdict {
             "what belongs to {id} changed"
         );
     }
+    Ok(())
+}
+
+/// Checks that each new task has a number that no task had before, and that no task changes its number.
+fn task_numbers(seen: &Seen<'_>) -> Verdict {
+    let mut given = BTreeSet::new();
+    for id in &seen.touched {
+        let Some(task) = seen.after.tasks.get(id) else { continue };
+        let number = task.number;
+        match seen.before.tasks.get(id) {
+            Some(before) => hold!(before.number == number, "(n) a task keeps its number", "{before:?} became {task:?}"),
+            None => {
+                let new = number > seen.before.last_task_number && number <= seen.after.last_task_number;
+                hold!(new && given.insert(number), "(n) a task number is given once", "{task:?} has {number}");
+            }
+        }
+    }
+    let (before, after) = (seen.before.last_task_number, seen.after.last_task_number);
+    hold!(before <= after, "(n) a task number is given once", "the last number went from {before} back to {after}");
     Ok(())
 }
 

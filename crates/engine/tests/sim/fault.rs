@@ -83,10 +83,12 @@ pub(crate) enum Fault {
     ScriptSteers,
     /// Planted fault: a person's script may decide about approvals like the person.
     ScriptDecides,
+    /// Planted fault: the last number that was given to a task is not stored, so it is given again.
+    ReusedNumber,
 }
 
 impl Fault {
-    pub(crate) const ALL: [Self; 31] = [
+    pub(crate) const ALL: [Self; 32] = [
         Self::NoFence,
         Self::SameAttempt,
         Self::StolenLease,
@@ -118,6 +120,7 @@ impl Fault {
         Self::ScriptLoosens,
         Self::ScriptSteers,
         Self::ScriptDecides,
+        Self::ReusedNumber,
     ];
 
     /// Returns the invariant that this planted fault must break.
@@ -155,6 +158,7 @@ impl Fault {
             Self::LooseCourse => "(m) the course of a workflow is a person's",
             Self::NoFirstLook => "(c) work of a live agent is not taken away",
             Self::KeysLeftBehind => "(h) ",
+            Self::ReusedNumber => "(n) a task number is given once",
         }
     }
 
@@ -343,6 +347,7 @@ impl Fault {
         match self {
             Self::LostMessage => writes.retain(|write| !matches!(write, Write::Message(_))),
             Self::LostMet => writes.retain(|write| !matches!(write, Write::Met(_))),
+            Self::ReusedNumber => writes.retain(|write| !matches!(write, Write::LastTaskNumber(_))),
             Self::LostKey => writes.retain(|write| !matches!(write, Write::Key(_))),
             _ => {}
         }

@@ -16,8 +16,7 @@ use crate::machine::{Memory, Seen, Verdict};
 /// Counts the rows again for the stored numbers that the step may have changed, and checks that these numbers are
 /// right.
 pub(crate) fn step(seen: &Seen<'_>, memory: &Memory) -> Verdict {
-    let graph =
-        |write: &Write| matches!(write, Write::Insert(..) | Write::Edges(_) | Write::Drop(_) | Write::Waits(..));
+    let graph = |write: &Write| matches!(write, Write::Insert(_) | Write::Edges(_) | Write::Drop(_) | Write::Waits(..));
     let moved = |event: &Event| match event {
         Event::Moved(moved) => moved.state.status().is_met(),
         Event::PlanSet { .. } | Event::WorkflowMoved { .. } => true,

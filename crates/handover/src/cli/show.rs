@@ -69,8 +69,8 @@ pub(crate) fn refused(noun: &str, error: base::Error, json: bool) -> anyhow::Res
 fn columns(tool: &str) -> Option<(&'static str, &'static [&'static str])> {
     Some(match tool {
         "workflow_list" => ("workflows", &["id", "status", "open_tasks", "total_tasks", "name"]),
-        "workflow_next_tasks" => ("tasks", &["id", "priority", "sequence", "parallel_group", "name"]),
-        "task_get_available" => ("tasks", &["id", "workflow_id", "priority", "sequence", "name"]),
+        "workflow_next_tasks" => ("tasks", &["number", "id", "priority", "sequence", "parallel_group", "name"]),
+        "task_get_available" => ("tasks", &["number", "id", "workflow_id", "priority", "sequence", "name"]),
         "agent_list" => ("agents", &["id", "slug", "status", "runtime", "role", "current_task_id"]),
         "checkpoint_list" => ("checkpoints", &["sequence", "checkpoint_type", "by", "summary"]),
         "workspace_list" => ("workspaces", &["id", "status", "branch", "path"]),
@@ -78,9 +78,11 @@ fn columns(tool: &str) -> Option<(&'static str, &'static [&'static str])> {
         "template_list" => ("templates", &["id", "name", "description"]),
         "message_list" => ("messages", &["id", "status", "priority", "message_type", "sender", "subject"]),
         "inbox_read" => ("messages", &["id", "priority", "message_type", "sender", "subject", "body"]),
-        "workflow_get" => ("tasks", &["id", "status", "sequence", "assigned_agent_id", "name"]),
-        "workflow_execution_status" => ("tasks", &["task_id", "status", "holder_slug", "attempt", "turn_id", "name"]),
-        "workflow_check_merge" => ("tasks", &["task_id", "merged", "into", "commit", "name"]),
+        "workflow_get" => ("tasks", &["number", "id", "status", "sequence", "assigned_agent_id", "name"]),
+        "workflow_execution_status" => {
+            ("tasks", &["number", "task_id", "status", "holder_slug", "attempt", "turn_id", "name"])
+        }
+        "workflow_check_merge" => ("tasks", &["number", "task_id", "merged", "into", "commit", "name"]),
         "review_status" | "review_request" => ("findings", &["id", "status", "aspect", "recommendation"]),
         "task_wait" => ("changes", &["topic", "what", "task_id", "by"]),
         _ => return None,

@@ -192,6 +192,7 @@ impl CompletedTask {
         };
         Ok(MergedRow {
             task_id: self.task.id,
+            number: self.task.number,
             name: self.task.name.clone(),
             merged,
             into: into.map(|(branch, _)| branch),

@@ -331,6 +331,7 @@ fn next_row(world: &World, view: &view::TaskView) -> Result<NextRow, DecisionSto
     let error = if let TaskState::Failed { .. } = task.state { listed.error } else { None };
     Ok(NextRow {
         id: task.id,
+        number: task.number,
         workflow_id: task.workflow,
         name: listed.name,
         description: listed.description,

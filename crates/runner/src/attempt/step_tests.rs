@@ -12,6 +12,7 @@ fn task(attempt: u32, state: TaskState) -> Task {
     Task {
         id: TaskId::FIRST,
         workflow: WorkflowId::FIRST,
+        number: 1,
         name: "t".to_owned(),
         sequence: 1,
         priority: Priority::DEFAULT,

@@ -90,6 +90,7 @@ fn told(case: &BriefCase) -> Result<BriefTexts, BriefError> {
     let task = Task {
         id: TaskId::FIRST,
         workflow: WorkflowId::FIRST,
+        number: 1,
         name: "sign-in".to_owned(),
         sequence: 1,
         priority: Priority::DEFAULT,

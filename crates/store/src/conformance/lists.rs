@@ -26,6 +26,7 @@ fn places<K: Clone>(keys: impl Iterator<Item = K>) -> Vec<Option<K>> {
 
 pub(super) fn all(tables: &Tables, now: Timestamp, needs: &mut NeedList) {
     needs.add([TotalQuery::Repositories]);
+    of_all_tasks(tables, needs);
     of_turns(tables, needs);
     of_approvals(tables, now, needs);
     of_reviews(tables, needs);
@@ -64,6 +65,19 @@ pub(super) fn all(tables: &Tables, now: Timestamp, needs: &mut NeedList) {
     }
     for task in some(tables.tasks.keys().copied(), [TaskId::LAST]) {
         needs.add(LIMITS.map(|limit| MessageQuery::QuestionsOfTask { task, limit }));
+    }
+}
+
+fn of_all_tasks(tables: &Tables, needs: &mut NeedList) {
+    let numbers = some(tables.tasks.values().map(|task| task.number), [0, 1, tables.last_task_number + 1, u32::MAX]);
+    needs.add(numbers.into_iter().map(|number| TaskQuery::Numbered { number }));
+    let names = some(tables.tasks.values().map(|task| task.name.clone()), ["none".to_owned(), String::new()]);
+    let ids = some(tables.tasks.keys().map(ToString::to_string), ["tk_".to_owned(), "tk".to_owned(), String::new()]);
+    let beginnings = ids.iter().flat_map(|id| [4, 5, 6, 40].map(|size| id.chars().take(size).collect::<String>()));
+    let beginnings: Vec<String> = beginnings.chain(["wf_", "tk_~", "Tk_", "é"].map(str::to_owned)).collect();
+    for limit in LIMITS {
+        needs.add(names.iter().map(|name| TaskQuery::Named { name: name.clone(), limit }));
+        needs.add(beginnings.iter().map(|text| TaskQuery::IdBeginning { text: text.clone(), limit }));
     }
 }
 

@@ -43,6 +43,7 @@ where
     field.messages(agents[0]).await;
     field.answers(agents[1]).await;
     field.keys().await;
+    field.numbers().await;
     field.limit(&agents).await;
     field.touches(&agents).await;
     field.approvals(&agents).await;
@@ -165,6 +166,38 @@ impl RaceField {
         won.iter().flatten().for_each(|task| *winners.entry(*task).or_default() += 1);
         assert_eq!(winners.len(), 100, "every task was won");
         assert!(winners.values().all(|count| *count == 1), "and by one only: {winners:?}");
+    }
+
+    /// Lets callers add tasks to different workflows at the same moment, and checks that each task has its own number
+    /// and that no number is left out.
+    async fn numbers(self: &Arc<Self>) {
+        let mut workflows = Vec::new();
+        for _ in 0..3 {
+            workflows.push(self.workflow(create(None), Vec::new()).await.0);
+        }
+        let workflows = Arc::new(workflows);
+        let given = self
+            .all(|field, place| {
+                let workflow = workflows[place % workflows.len()];
+                async move {
+                    let mut given = Vec::new();
+                    for number in 0..4 {
+                        let task = Box::new(PlanTask::named(format!("task {number} of {place}")));
+                        let command = Command::AddTask { workflow, task, after: None };
+                        let change = field.act(place, Caller::with_rights(Rights::Person), command).await;
+                        let Ok(Reply::TaskAdded { number, .. }) = change.reply else { panic!("{change:?}") };
+                        given.push(number);
+                    }
+                    given
+                }
+            })
+            .await;
+        assert!(given.iter().all(|of_caller| of_caller.is_sorted()), "a later task has a higher number: {given:?}");
+        let numbers: BTreeSet<u32> = given.into_iter().flatten().collect();
+        assert_eq!(numbers.len(), CALLERS * 4, "each task has its own number");
+        let (first, last) = (numbers.first().copied(), numbers.last().copied());
+        let span = last.zip(first).map(|(last, first)| last - first + 1);
+        assert_eq!(span, u32::try_from(CALLERS * 4).ok(), "no number is left out");
     }
 
     /// Completes two dependencies of one task at the same moment. Checks that exactly one of the two completions

@@ -157,6 +157,13 @@ fn tasks(query: &TaskQuery) -> Statement {
         TaskQuery::Group { workflow, group, limit } => {
             Statement::new(sql::GROUP, [text(workflow), group.into(), (*limit).into()])
         }
+        TaskQuery::Numbered { number } => Statement::new(sql::NUMBERED, [(*number).into()]),
+        // An id has only letters, digits and `_`, and in ASCII `~` follows them all. So the range from the text to the
+        // text with `~` has exactly the ids that begin with the text.
+        TaskQuery::IdBeginning { text, limit } => {
+            Statement::new(sql::ID_BEGINNING, [text.into(), format!("{text}~").into(), (*limit).into()])
+        }
+        TaskQuery::Named { name, limit } => Statement::new(sql::NAMED, [name.into(), (*limit).into()]),
         TaskQuery::Held { limit } => Statement::new(sql::HELD, [(*limit).into()]),
         TaskQuery::Stuck { limit } => Statement::new(sql::STUCK, [(*limit).into()]),
         TaskQuery::Gated { limit } => Statement::new(crate::sql::turn::GATED, [(*limit).into()]),

@@ -27,8 +27,12 @@ fn memory_rows(contents: &Contents, table: &str) -> Result<Vec<Vec<SqlValue>>, F
         "workflow_detail" => {
             tables.workflow_details.iter().map(|(id, detail)| row::workflow_detail(*id, detail)).collect()
         }
-        "task" => tables.tasks.values().map(|task| row::task(task, task.author)).collect(),
+        "task" => tables.tasks.values().map(|task| row::task(task, task.author, task.number)).collect(),
         "task_detail" => tables.details.iter().map(|(id, detail)| row::detail(*id, detail)).collect(),
+        "counter" => {
+            let given = (tables.last_task_number > 0).then_some(tables.last_task_number);
+            given.map(|number| vec!["task_number".into(), number.into()]).into_iter().collect()
+        }
         "dependency" => tables.dependencies.iter().map(|(task, on)| vec![text(task), text(on)]).collect(),
         "checkpoint" => tables.checkpoints.values().map(row::checkpoint).collect(),
         "agent" => tables.agents.values().map(row::agent).collect(),
@@ -94,6 +98,7 @@ fn fill_row(contents: &mut Contents, table: &'static str, row: Vec<SqlValue>) ->
             let (id, detail) = row::read_detail(row)?;
             tables.write(W::Detail(id, Box::new(detail)));
         }
+        "counter" => tables.write(W::LastTaskNumber(row::read_last_task_number(row)?)),
         "dependency" => {
             let mut columns = Columns::new("dependency", row);
             tables.write(W::Edges(vec![(columns.parsed()?, columns.parsed()?)]));

@@ -97,6 +97,9 @@ impl Guards {
                 self.names.insert(format!("sealed/{fingerprint}"))
             }
             Need::Review(id) | Need::Round(id, _) | Need::Finding(id, _) => self.names.insert(format!("reviews/{id}")),
+            // Two planners of different workflows give numbers to tasks, so they take turns. All locks of a transaction
+            // are taken in one order, so this one cannot cause a deadlock with the locks of workflows.
+            Need::Number(NumberNeed::LastTaskNumber) => self.names.insert("task_numbers".to_owned()),
             Need::Runner(name) => self.names.insert(format!("runners/{name}")),
             Need::Key(id) => self.names.insert(format!("keys/{}/{}/{}", id.owner, id.act, id.key)),
             Need::Reminder(name, _) | Need::AgentIds(AgentIdNeed::OfConversation(name)) => {

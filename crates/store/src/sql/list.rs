@@ -29,7 +29,8 @@ macro_rules! task_columns {
     () => {
         "SELECT id, workflow, name, sequence, priority, role, capabilities, touches, parallel_group, verify, gate, \
          attempts_max, attempt, crashes, unmet, checkpoints, repository, workspace, status, holder, lease_since, \
-         lease_until, actor, note, block_kind, block_role, created, updated, review, limited, author FROM task "
+         lease_until, actor, note, block_kind, block_role, created, updated, review, limited, author, \
+         number FROM task "
     };
 }
 pub(crate) use task_columns;
@@ -51,6 +52,9 @@ pub(crate) const FINISHED: &str = concat!(
 );
 pub(crate) const GROUP: &str =
     concat!(task_columns!(), "WHERE workflow = $1 AND parallel_group = $2 ORDER BY sequence, id LIMIT $3");
+pub(crate) const NUMBERED: &str = concat!(task_columns!(), "WHERE number = $1");
+pub(crate) const ID_BEGINNING: &str = concat!(task_columns!(), "WHERE id >= $1 AND id < $2 ORDER BY id LIMIT $3");
+pub(crate) const NAMED: &str = concat!(task_columns!(), "WHERE name = $1 ORDER BY id LIMIT $2");
 pub(crate) const HELD: &str = concat!(task_columns!(), "WHERE holder IS NOT NULL ORDER BY lease_since, id LIMIT $1");
 pub(crate) const STUCK: &str =
     concat!(task_columns!(), "WHERE status IN ('paused', 'blocked', 'failed') ORDER BY updated, id LIMIT $1");

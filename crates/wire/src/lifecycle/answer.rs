@@ -82,6 +82,7 @@ reply! {
 reply! {
     pub struct TaskAdded {
         task_id: TaskId,
+        number: u32,
         sequence: u32,
         workflow_id: WorkflowId,
     }
@@ -213,6 +214,7 @@ reply! {
 reply! {
     pub struct NextRow {
         id: TaskId,
+        number: u32,
         workflow_id: WorkflowId,
         name: String,
         description: Option<String>,

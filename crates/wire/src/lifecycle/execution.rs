@@ -186,6 +186,7 @@ impl SpentRow {
 reply! {
     pub struct WorkedRow {
         task_id: TaskId,
+        number: u32,
         name: String,
         status: &'static str,
         holder: Option<AgentId>,
@@ -204,6 +205,7 @@ impl WorkedRow {
         let turn = row.turn.as_ref();
         Self {
             task_id: row.task.id,
+            number: row.task.number,
             name: row.task.name.clone(),
             status: row.task.status().as_str(),
             holder: row.holder.as_ref().map(|agent| agent.id),
@@ -287,6 +289,7 @@ reply! {
     /// the branch or the task's commit.
     pub struct MergedRow {
         task_id: TaskId,
+        number: u32,
         name: String,
         merged: Option<bool>,
         into: Option<String>,

@@ -109,6 +109,7 @@ impl WorkflowReply {
 reply! {
     pub struct TaskReply {
         id: TaskId,
+        number: u32,
         workflow_id: WorkflowId,
         name: String,
         description: Option<String>,
@@ -172,6 +173,7 @@ impl TaskReply {
         let kind = if let TaskState::Blocked(block) = &task.state { Some(block.kind.as_str()) } else { None };
         Self {
             id: task.id,
+            number: task.number,
             workflow_id: task.workflow,
             name: task.name.clone(),
             description: detail.description.clone(),
@@ -419,6 +421,7 @@ reply! {
     /// A task in short form, for lists of tasks in the replies of tools.
     pub struct Mention {
         id: TaskId,
+        number: u32,
         name: String,
         status: &'static str,
         outcome: some String,
@@ -428,6 +431,7 @@ reply! {
 impl Mention {
     pub fn of(task: &Task) -> Self {
         let [outcome, ..] = said(&task.state);
-        Self { id: task.id, name: task.name.clone(), status: task.status().as_str(), outcome }
+        let (id, number, name) = (task.id, task.number, task.name.clone());
+        Self { id, number, name, status: task.status().as_str(), outcome }
     }
 }

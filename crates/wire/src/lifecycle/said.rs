@@ -59,9 +59,10 @@ pub fn answer(call: &Call, reply: &Reply) -> Option<Value> {
             task_ids: (usize::try_from(*tasks) == Ok(task_ids.len())).then(|| NamedParts(task_ids.clone())),
         }
         .render(),
-        Reply::TaskAdded { task, sequence } => {
+        Reply::TaskAdded { task, sequence, number } => {
             let Call::WorkflowAddTask(made) = call else { return None };
-            TaskAdded { task_id: *task, sequence: *sequence, workflow_id: made.workflow_id }.render()
+            let (task_id, workflow_id) = (*task, made.workflow_id);
+            TaskAdded { task_id, number: *number, sequence: *sequence, workflow_id }.render()
         }
         Reply::TaskRemoved { task, rewired } => {
             TaskRemoved { removed_task_id: *task, dependencies_rewired: *rewired, tasks_renumbered: 0 }.render()

@@ -60,6 +60,7 @@ pub(crate) fn task(ids: &mut Ids, workflow: engine::id::WorkflowId, name: &str, 
     Task {
         id: engine::id::TaskId::next(ids),
         workflow,
+        number: 7,
         name: name.to_owned(),
         sequence: 3,
         priority: Priority::DEFAULT,
