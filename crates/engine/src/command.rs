@@ -72,6 +72,13 @@ pub enum Command {
 
     // Commands about workflows.
     CreateWorkflow(CreateWorkflow),
+    /// Returns the standing list, the workflow for single tasks, and creates it when the store has none.
+    OpenList,
+    /// Puts a workflow that is over away, or brings it back. Nothing is deleted.
+    ArchiveWorkflow {
+        workflow: WorkflowId,
+        archived: bool,
+    },
     /// Sets a plan that is small enough for one transaction.
     SetPlan {
         workflow: WorkflowId,

@@ -119,6 +119,8 @@ fn run(case: &mut Case<'_>, command: &Command) -> Result<Reply, DecisionStop> {
         Command::GoOn { report, note } => conversation::go_on(case, report, note),
 
         Command::CreateWorkflow(create) => workflow::create(case, create),
+        Command::OpenList => workflow::open_list(case),
+        Command::ArchiveWorkflow { workflow, archived } => workflow::archive(case, *workflow, *archived),
         Command::SetPlan { workflow, summary, piece, groups } => plan::set(case, *workflow, summary, piece, groups),
         Command::BeginPlan { workflow, token } => plan::begin(case, *workflow, token),
         Command::ClearDraft { workflow, token } => plan::clear(case, *workflow, token),

@@ -93,6 +93,11 @@ pub enum Event {
         workflow: Box<Workflow>,
         detail: Box<WorkflowDetail>,
     },
+    /// A workflow that is over was put away, or brought back.
+    WorkflowArchived {
+        workflow: WorkflowId,
+        archived: bool,
+    },
     /// A caller began to send a plan in pieces, each with some of the tasks, or got more time to send the next piece.
     /// This event is not logged.
     Drafting {

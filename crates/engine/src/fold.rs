@@ -365,7 +365,13 @@ impl Fold<'_> {
             Event::Replanned { workflow, summary, added, removed, .. } => {
                 self.replanned(*workflow, summary, *added, removed);
             }
-            Event::WorkflowMoved { workflow, to, .. } => self.workflow(*workflow, |workflow| workflow.status = *to),
+            Event::WorkflowMoved { workflow, to, .. } => self.workflow(*workflow, |workflow| {
+                workflow.status = *to;
+                workflow.archived &= to.is_over();
+            }),
+            Event::WorkflowArchived { workflow, archived } => {
+                self.workflow(*workflow, |workflow| workflow.archived = *archived);
+            }
             Event::WorkflowChanged { workflow, parallel_max, auto_workspaces, .. } => {
                 self.workflow_changed(*workflow, *parallel_max, *auto_workspaces);
             }

@@ -261,11 +261,13 @@ pub enum Whose {
     Workflow(WorkflowId),
 }
 
-/// A filter of workflows. An empty list of statuses matches all statuses.
+/// A filter of workflows. An empty list of statuses matches all of them. Archived workflows match only when `archived`
+/// is true.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct WorkflowFilter {
     pub statuses: Vec<WorkflowStatus>,
     pub repository: Option<RepositoryId>,
+    pub archived: bool,
 }
 
 /// A filter of agents. A field that is not set matches all agents.

@@ -50,6 +50,15 @@ pub enum Reply {
         status: WorkflowStatus,
         parallel_max: Option<u32>,
     },
+    /// The standing list. `made` is true when this command created it.
+    ListOpened {
+        workflow: WorkflowId,
+        status: WorkflowStatus,
+        made: bool,
+    },
+    WorkflowArchived {
+        archived: bool,
+    },
     PlanSet {
         workflow: WorkflowId,
         tasks: u32,

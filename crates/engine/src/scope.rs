@@ -5,7 +5,7 @@ use crate::check;
 use crate::command::{Caller, Command, KeyOwner, PromptReport};
 use crate::id::TaskId;
 use crate::key::KeyId;
-use crate::world::{AgentIdNeed, ApprovalNeed, BoolNeed, Need, NumberNeed};
+use crate::world::{AgentIdNeed, ApprovalNeed, BoolNeed, Need, NumberNeed, WorkflowIdNeed};
 
 impl PromptReport {
     fn needs(&self) -> [Need; 2] {
@@ -29,6 +29,8 @@ impl Command {
             Self::GoOn { .. } => "go_on",
             Self::PassGate(_) => "pass_gate",
             Self::CreateWorkflow(_) => "create_workflow",
+            Self::OpenList => "open_list",
+            Self::ArchiveWorkflow { .. } => "archive_workflow",
             // A large plan is set in several steps. For the caller these steps are one command, so they have one name.
             Self::SetPlan { .. }
             | Self::BeginPlan { .. }
@@ -115,6 +117,8 @@ impl Command {
             | Self::GoOn { .. }
             | Self::PassGate(_)
             | Self::CreateWorkflow(_)
+            | Self::OpenList
+            | Self::ArchiveWorkflow { .. }
             | Self::SetPlan { .. }
             | Self::BeginPlan { .. }
             | Self::ClearDraft { .. }
@@ -244,7 +248,9 @@ impl Command {
             | Self::UnlockWorkflow { workflow, .. }
             | Self::AttachRepository { workflow, .. }
             | Self::DetachRepository { workflow, .. }
+            | Self::ArchiveWorkflow { workflow, .. }
             | Self::Sweep { workflow } => needs.push(Need::Workflow(*workflow)),
+            Self::OpenList => needs.push(WorkflowIdNeed::Standing.into()),
             Self::Register(_)
             | Self::Heartbeat { .. }
             | Self::UpdateAgent { .. }

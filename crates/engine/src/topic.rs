@@ -68,6 +68,7 @@ impl Event {
             | Self::DependenciesKept { workflow, .. }
             | Self::Replanned { workflow, .. }
             | Self::WorkflowMoved { workflow, .. }
+            | Self::WorkflowArchived { workflow, .. }
             | Self::WorkflowChanged { workflow, .. }
             | Self::Configured { workflow, .. }
             | Self::Locked { workflow, .. }
@@ -143,6 +144,7 @@ impl Event {
             | Self::PlanSet { .. }
             | Self::Replanned { .. }
             | Self::WorkflowMoved { .. }
+            | Self::WorkflowArchived { .. }
             | Self::WorkflowChanged { .. }
             | Self::Configured { .. }
             | Self::Locked { .. }
@@ -191,6 +193,7 @@ impl Event {
             Self::DependenciesKept { .. } => "dependencies_kept",
             Self::Replanned { .. } => "replanned",
             Self::WorkflowMoved { .. } => "workflow_moved",
+            Self::WorkflowArchived { .. } => "workflow_archived",
             Self::WorkflowChanged { .. } => "workflow_changed",
             Self::Configured { .. } => "configured",
             Self::Locked { .. } => "locked",

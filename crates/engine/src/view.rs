@@ -272,7 +272,7 @@ pub fn overview(world: &World, alive: &[SessionId], now: Timestamp) -> Result<Ov
         WorkflowStatus::AwaitingMerge,
         WorkflowStatus::Failed,
     ];
-    let filter = WorkflowFilter { statuses: open.to_vec(), repository: None };
+    let filter = WorkflowFilter { statuses: open.to_vec(), ..WorkflowFilter::default() };
     let (held, stuck) = (TaskQuery::Held { limit: OVERVIEW_ROWS }, TaskQuery::Stuck { limit: OVERVIEW_ROWS });
     let human = crate::inbox::MailboxOwner::Human;
     let pending =
@@ -281,7 +281,7 @@ pub fn overview(world: &World, alive: &[SessionId], now: Timestamp) -> Result<Ov
     let reviewed = ReviewQuery::All { before: None, limit: OVERVIEW_ROWS };
     world.want([held.need(), stuck.need(), pending.need(), asked.need(), reviewed.need(), Need::Mailbox(human)])?;
     let page = workflows(world, &filter, None, 0, OVERVIEW_ROWS)?;
-    let completed = WorkflowFilter { statuses: vec![WorkflowStatus::Completed], repository: None };
+    let completed = WorkflowFilter { statuses: vec![WorkflowStatus::Completed], ..WorkflowFilter::default() };
     let finished =
         if page.rows.is_empty() { workflows(world, &completed, None, 0, FINISHED_ROWS)?.rows } else { Vec::new() };
     let of_each = |id: WorkflowId| [CountQuery::Statuses(id).need(), SpentQuery(Whose::Workflow(id)).need()];

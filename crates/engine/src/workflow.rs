@@ -29,6 +29,12 @@ pub struct Workflow {
     /// A plan that a caller sends in pieces, each with some of the tasks, and that is not complete yet. `None` when no
     /// plan is being sent.
     pub draft: Option<PlanDraft>,
+    /// True for the standing list of the store: the one workflow that takes single tasks at any time and never ends.
+    #[serde(default)]
+    pub standing: bool,
+    /// True when the workflow is over and a person put it away. Lists leave it out unless they are asked for it.
+    #[serde(default)]
+    pub archived: bool,
     pub tasks: u32,
     /// The number of tasks that are neither completed nor skipped.
     pub open: u32,
@@ -65,6 +71,9 @@ pub struct PlanDraft {
     pub until: Timestamp,
 }
 
+/// The name of the standing list.
+pub const LIST_NAME: &str = "Tasks";
+
 names! {
     /// The status of a workflow.
     WorkflowStatus {
@@ -84,6 +93,11 @@ impl WorkflowStatus {
             Self::Failed => &[Self::InProgress, Self::Abandoned],
             Self::Completed | Self::Abandoned => &[],
         }
+    }
+
+    /// Returns whether the workflow is over: nothing in it goes on unless somebody starts it again.
+    pub fn is_over(self) -> bool {
+        matches!(self, Self::Completed | Self::Failed | Self::Abandoned)
     }
 
     /// Returns whether agents may claim tasks of a workflow in this status.

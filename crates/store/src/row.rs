@@ -37,6 +37,8 @@ pub(crate) fn workflow(row: &Workflow) -> Vec<SqlValue> {
         row.sequence.into(),
         row.created.into(),
         row.updated.into(),
+        row.standing.into(),
+        row.archived.into(),
     ]
 }
 
@@ -62,6 +64,8 @@ pub(crate) fn read_workflow(row: Vec<SqlValue>) -> Result<Workflow, Fault> {
         sequence: row.count()?,
         created: row.time()?,
         updated: row.time()?,
+        standing: row.flag()?,
+        archived: row.flag()?,
     })
 }
 

@@ -59,11 +59,11 @@ pub(crate) const TASK: &str = concat!(task_columns!(), "WHERE id = $1");
 pub(crate) const DETAIL: &str = "SELECT task, description, brief, plan, context, context_from, extra, outcome_detail \
      FROM task_detail WHERE task = $1";
 pub(crate) const WORKFLOW: &str = "SELECT id, name, status, parallel_max, lease_ms, lock_owner, lock_since, lock_until, \
-     draft_token, draft_until, tasks, open, sequence, created, updated FROM workflow WHERE id = $1";
+     draft_token, draft_until, tasks, open, sequence, created, updated, standing, archived FROM workflow WHERE id = $1";
 /// The statement that finds the workflow of a task. The workflow is loaded together with the task, to save a round trip
 /// to the server.
 pub(crate) const WORKFLOW_OF_TASK: &str = "SELECT id, name, status, parallel_max, lease_ms, lock_owner, lock_since, \
-     lock_until, draft_token, draft_until, tasks, open, sequence, created, updated FROM workflow \
+     lock_until, draft_token, draft_until, tasks, open, sequence, created, updated, standing, archived FROM workflow \
      WHERE id = (SELECT workflow FROM task WHERE id = $1)";
 pub(crate) const TOPIC_OF_TASK: &str = "SELECT name, seq, hash, at FROM topic \
      WHERE name = (SELECT 'workflows/' || workflow FROM task WHERE id = $1)";
@@ -121,6 +121,7 @@ pub(crate) const HELD_IN: &str = "SELECT id FROM task WHERE workflow = $1 AND wo
 /// Returns a row when an agent holds more tasks than the given number.
 pub(crate) const HOLDS_MOST: &str =
     "SELECT 1 FROM task WHERE holder = $1 AND holder IS NOT NULL ORDER BY id LIMIT 1 OFFSET $2";
+pub(crate) const STANDING: &str = "SELECT id FROM workflow WHERE standing = 1";
 pub(crate) const LOCKED_BY: &str =
     "SELECT id FROM workflow WHERE lock_owner = $1 AND lock_owner IS NOT NULL ORDER BY id LIMIT $2";
 pub(crate) const RUNNING: &str = "SELECT count(*) FROM (SELECT 1 FROM task WHERE workflow = $1 AND holder IS NOT NULL \
@@ -209,13 +210,13 @@ pub(crate) const END_KEYS: &str = "DELETE FROM kept_answer WHERE owner >= $1 AND
 pub(crate) const FORGET_KEYS: &str = "DELETE FROM kept_answer WHERE (owner, act, idempotency_key) IN (\
      SELECT owner, act, idempotency_key FROM kept_answer WHERE until <= $1 ORDER BY until LIMIT 1000)";
 pub(crate) const PUT_WORKFLOW: &str = "INSERT INTO workflow (id, name, status, parallel_max, lease_ms, lock_owner, \
-     lock_since, lock_until, draft_token, draft_until, tasks, open, sequence, created, updated) \
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) \
+     lock_since, lock_until, draft_token, draft_until, tasks, open, sequence, created, updated, standing, archived) \
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17) \
      ON CONFLICT (id) DO UPDATE SET name = excluded.name, status = excluded.status, \
      parallel_max = excluded.parallel_max, lease_ms = excluded.lease_ms, lock_owner = excluded.lock_owner, \
      lock_since = excluded.lock_since, lock_until = excluded.lock_until, draft_token = excluded.draft_token, \
      draft_until = excluded.draft_until, tasks = excluded.tasks, open = excluded.open, sequence = excluded.sequence, \
-     updated = excluded.updated";
+     updated = excluded.updated, archived = excluded.archived";
 pub(crate) const PUT_WORKFLOW_DETAIL: &str = "INSERT INTO workflow_detail (workflow, source_type, source_ref, \
      source_content, plan_summary, auto_workspaces, config) VALUES ($1, $2, $3, $4, $5, $6, $7) \
      ON CONFLICT (workflow) DO UPDATE SET plan_summary = excluded.plan_summary, \
@@ -295,7 +296,7 @@ mod tests {
         let source = include_str!("sql.rs").split("#[cfg(test)]").next().unwrap_or_default();
         // The list statements are built by macros. Replace each macro by the parameters that it contains.
         let lists = include_str!("sql/list.rs")
-            .replace("workflow_filter!()", "$1 $2 $3 $4 $5 $6 $7 $8 $9")
+            .replace("workflow_filter!()", "$1 $2 $3 $4 $5 $6 $7 $8 $9 $10")
             .replace("eight!()", "$1 $2 $3 $4 $5 $6 $7 $8");
         let statements = source.split("\";").flat_map(|part| part.split("\",\n")).chain(lists.split(";\n"));
         let mut seen = 0;

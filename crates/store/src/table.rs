@@ -47,7 +47,7 @@ pub(crate) fn insert_sql(table: &str, columns: &[&str], rows: usize) -> String {
 tables! {
     WORKFLOW = "workflow" by "id" {
         id name status parallel_max lease_ms lock_owner lock_since lock_until draft_token draft_until tasks open sequence
-        created updated
+        created updated standing archived
     }
     WORKFLOW_DETAIL = "workflow_detail" by "workflow" {
         workflow source_type source_ref source_content plan_summary auto_workspaces config

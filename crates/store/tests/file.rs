@@ -97,6 +97,8 @@ fn engine_workflow(id: WorkflowId) -> engine::workflow::Workflow {
         lease_ms: engine::Millis(1_000),
         lock: None,
         draft: None,
+        standing: false,
+        archived: false,
         tasks: 0,
         open: 0,
         sequence: 0,
@@ -217,6 +219,7 @@ const SINCE: &[&str] = &[
     "DROP INDEX approval_of_task; DROP INDEX message_question_of_task; \
      UPDATE handover_meta SET value = 10 WHERE name = 'schema'",
     "DROP TABLE counter; DROP INDEX task_number; DROP INDEX task_named; ALTER TABLE task DROP COLUMN number; \
+     DROP INDEX workflow_standing; ALTER TABLE workflow DROP COLUMN standing; ALTER TABLE workflow DROP COLUMN archived; \
      UPDATE handover_meta SET value = 11 WHERE name = 'schema'",
 ];
 /// The numbers of the schemas that change only rows and no table.

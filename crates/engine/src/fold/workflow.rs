@@ -8,7 +8,7 @@ use crate::id::{TaskId, WorkflowId};
 use crate::plan::PlanPiece;
 use crate::task::{Task, TaskDetail};
 use crate::workflow::{Workflow, WorkflowDetail, WorkflowStatus};
-use crate::world::NumberNeed;
+use crate::world::{NumberNeed, WorkflowIdNeed};
 
 impl Fold<'_> {
     pub(super) fn workflow_created(&mut self, workflow: &Workflow, detail: &WorkflowDetail) {
@@ -16,6 +16,10 @@ impl Fold<'_> {
         self.world.workflow_details.insert(workflow.id, detail.clone());
         self.workflows.insert(workflow.id);
         self.workflow_details.insert(workflow.id);
+        if workflow.standing {
+            // A later command of the same transaction finds the new list.
+            self.world.learn(&WorkflowIdNeed::Standing, vec![workflow.id]);
+        }
     }
 
     pub(super) fn plan_set(&mut self, id: WorkflowId, summary: &str, tasks: u32) {

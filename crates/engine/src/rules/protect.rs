@@ -137,6 +137,8 @@ pub(crate) enum Steering {
     Pause,
     End,
     Settings,
+    /// Putting a workflow that is over away, or bringing it back. A coordinator and a person's script may do this, too.
+    Archive,
 }
 
 /// Refuses a change of a workflow's status or settings by a caller without the right to make it. A person or the engine
@@ -148,7 +150,9 @@ pub(crate) fn workflow(
     steering: Steering,
 ) -> Result<(), DecisionStop> {
     let may = match (case.rights, steering) {
-        (Rights::Person | Rights::Engine, _) | (Rights::Coordinator, Steering::Pause) => true,
+        (Rights::Person | Rights::Engine, _)
+        | (Rights::Coordinator, Steering::Pause | Steering::Archive)
+        | (Rights::Script, Steering::Archive) => true,
         (Rights::Coordinator, Steering::End | Steering::Settings)
         | (Rights::Agent | Rights::Runner | Rights::Script, _) => false,
     };

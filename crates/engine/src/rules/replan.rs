@@ -16,7 +16,7 @@ use crate::rules::plan::{insert, next_number};
 use crate::rules::protect::{self, Loosening};
 use crate::rules::workflow::{open, settle};
 use crate::task::Task;
-use crate::workflow::{Workflow, WorkflowStatus};
+use crate::workflow::{LIST_NAME, Workflow, WorkflowStatus};
 use crate::world::{DecisionStop, Need, TaskIdNeed, TaskRowNeed};
 
 fn replannable(case: &Case<'_>, id: WorkflowId) -> Result<Workflow, DecisionStop> {
@@ -67,8 +67,10 @@ pub(crate) fn add(
 ) -> Result<Reply, DecisionStop> {
     check::optional(after, |text| check::name("after_task", text))?;
     let workflow = replannable(case, id)?;
-    if usize::try_from(workflow.tasks).unwrap_or(usize::MAX) >= limits::PLAN_TASKS_MAX {
-        return Err(Refusal::state(format!("the workflow has {} tasks, which is the limit", workflow.tasks)).into());
+    // Finished tasks stay in the standing list, so only its open tasks count.
+    let counted = if workflow.standing { workflow.open } else { workflow.tasks };
+    if usize::try_from(counted).unwrap_or(usize::MAX) >= limits::PLAN_TASKS_MAX {
+        return Err(Refusal::state(format!("the workflow has {counted} tasks, which is the limit")).into());
     }
     if task.depends_on.contains(&task.name) {
         return Err(Refusal::SelfDependency { task: task.name.clone() }.into());
@@ -160,6 +162,13 @@ pub(crate) fn replan(
     check::summary("summary", summary)?;
     check::summary("reason", reason)?;
     let workflow = replannable(case, id)?;
+    if workflow.standing {
+        let problem = format!(
+            "the list {LIST_NAME} has no plan to replace; add single tasks (workflow_add_task) or remove them \
+             (workflow_remove_task)"
+        );
+        return Err(Refusal::state(problem).into());
+    }
     let plan = Plan::amending(tasks.to_vec())?;
     let dropped: BTreeSet<TaskId> = case.world.ask(&TaskRowNeed::Removable(id))?.iter().map(|task| task.id).collect();
     if dropped.len() + tasks.len() > limits::REPLAN_ROWS_MAX {

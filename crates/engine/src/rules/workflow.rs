@@ -11,8 +11,8 @@ use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::rules::place;
 use crate::rules::protect::{self, Steering};
-use crate::workflow::{Lock, Workflow, WorkflowDetail, WorkflowStatus};
-use crate::world::{BoolNeed, DecisionStop};
+use crate::workflow::{LIST_NAME, Lock, Workflow, WorkflowDetail, WorkflowStatus};
+use crate::world::{BoolNeed, DecisionStop, WorkflowIdNeed};
 
 pub(crate) fn create(case: &mut Case<'_>, create: &CreateWorkflow) -> Result<Reply, DecisionStop> {
     check::name("name", &create.name)?;
@@ -34,6 +34,8 @@ pub(crate) fn create(case: &mut Case<'_>, create: &CreateWorkflow) -> Result<Rep
         lease_ms,
         lock: None,
         draft: None,
+        standing: false,
+        archived: false,
         tasks: 0,
         open: 0,
         sequence: 0,
@@ -56,6 +58,53 @@ pub(crate) fn create(case: &mut Case<'_>, create: &CreateWorkflow) -> Result<Rep
         place::attach_new(case, id, path)?;
     }
     Ok(reply)
+}
+
+/// Returns the standing list, and creates it when the store has none.
+pub(crate) fn open_list(case: &mut Case<'_>) -> Result<Reply, DecisionStop> {
+    if let Some(id) = case.world.ask(&WorkflowIdNeed::Standing)?.first() {
+        let found = case.world.workflow(*id)?;
+        return Ok(Reply::ListOpened { workflow: found.id, status: found.status, made: false });
+    }
+    let status = WorkflowStatus::Ready;
+    let workflow = Workflow {
+        id: WorkflowId::next(&mut case.ids),
+        name: LIST_NAME.to_owned(),
+        status,
+        parallel_max: None,
+        lease_ms: limits::LEASE_MS_DEFAULT,
+        lock: None,
+        draft: None,
+        standing: true,
+        archived: false,
+        tasks: 0,
+        open: 0,
+        sequence: 0,
+        created: case.now,
+        updated: case.now,
+    };
+    let detail = WorkflowDetail { source_type: "list".to_owned(), ..WorkflowDetail::default() };
+    let reply = Reply::ListOpened { workflow: workflow.id, status, made: true };
+    case.events.push(Event::WorkflowCreated { workflow: Box::new(workflow), detail: Box::new(detail) });
+    Ok(reply)
+}
+
+/// Puts a workflow that is over away, or brings it back.
+pub(crate) fn archive(case: &mut Case<'_>, id: WorkflowId, archived: bool) -> Result<Reply, DecisionStop> {
+    let workflow = open(case, id)?;
+    protect::workflow(case, &workflow, "archive", Steering::Archive)?;
+    if workflow.archived == archived {
+        return Ok(Reply::WorkflowArchived { archived });
+    }
+    if archived && !workflow.status.is_over() {
+        let problem = format!(
+            "the workflow is {}; only a completed, failed or abandoned workflow can be archived",
+            workflow.status
+        );
+        return Err(Refusal::state(problem).into());
+    }
+    case.events.push(Event::WorkflowArchived { workflow: id, archived });
+    Ok(Reply::WorkflowArchived { archived })
 }
 
 fn parallel(field: &str, limit: Option<u32>) -> Result<(), Refusal> {
@@ -96,6 +145,13 @@ pub(crate) fn set_status(
         return Err(Refusal::InvalidWorkflowTransition { from: workflow.status, to }.into());
     }
     steered(case, &workflow, to)?;
+    if workflow.standing && !matches!(to, WorkflowStatus::InProgress | WorkflowStatus::Paused) {
+        let problem = format!(
+            "the list {LIST_NAME} stays open and cannot become {to}; skip the tasks that nobody needs (task_update) or \
+             remove them (workflow_remove_task)"
+        );
+        return Err(Refusal::state(problem).into());
+    }
     match to {
         WorkflowStatus::Ready => {
             return Err(Refusal::state("a workflow becomes ready when its plan is set").into());
@@ -161,7 +217,8 @@ pub(crate) fn steer(case: &mut Case<'_>, id: WorkflowId, course: Course) -> Resu
 /// If the workflow has no open tasks, marks it as completed, or as waiting for the merge of its pull requests. Returns
 /// the resulting status.
 pub(crate) fn settle(case: &mut Case<'_>, workflow: &Workflow, open: u32) -> Result<WorkflowStatus, DecisionStop> {
-    if open > 0 || !workflow.status.is_running() {
+    // The standing list waits for its next task.
+    if open > 0 || workflow.standing || !workflow.status.is_running() {
         return Ok(workflow.status);
     }
     let unmerged = *case.world.ask(&BoolNeed::UnmergedRequest(workflow.id))?;

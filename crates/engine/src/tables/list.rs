@@ -44,7 +44,9 @@ impl Tables {
 
     fn fits(&self, row: &Workflow, filter: &WorkflowFilter) -> bool {
         let attached = |repository| self.attachments.contains_key(&(row.id, repository));
-        (filter.statuses.is_empty() || filter.statuses.contains(&row.status)) && filter.repository.is_none_or(attached)
+        (filter.statuses.is_empty() || filter.statuses.contains(&row.status))
+            && filter.repository.is_none_or(attached)
+            && (filter.archived || !row.archived)
     }
 
     pub(super) fn list_tasks(&self, query: &TaskQuery) -> Vec<Task> {

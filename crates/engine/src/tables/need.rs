@@ -164,6 +164,9 @@ impl Tables {
 
     pub(super) fn workflow_ids(&self, need: &WorkflowIdNeed) -> Vec<WorkflowId> {
         match need {
+            WorkflowIdNeed::Standing => {
+                first(self.workflows.values().filter(|workflow| workflow.standing).map(|workflow| workflow.id), 1)
+            }
             WorkflowIdNeed::LockedBy(owner) => {
                 let owned = |workflow: &&Workflow| workflow.lock.as_ref().is_some_and(|lock| lock.owner == *owner);
                 let found = self.workflows.values().filter(owned).map(|workflow| workflow.id);

@@ -151,6 +151,8 @@ pub enum AgentIdNeed {
 /// A need (a question to the store) for the ids of workflows.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WorkflowIdNeed {
+    /// The standing list, the one workflow for single tasks. The answer is empty until the list is opened first.
+    Standing,
     /// Workflows whose lock has this owner.
     LockedBy(String),
     /// Workflows that have tasks with an expired lease.

@@ -102,6 +102,7 @@ fn bind(bench: &mut Bench, command: &Command, reply: &Reply, bound: Option<&str>
         (Command::CreateWorkflow(create), Reply::WorkflowCreated { workflow, .. }) => {
             bench.bind("wf", bound.unwrap_or(&create.name), workflow);
         }
+        (_, Reply::ListOpened { workflow, .. }) => bench.bind("wf", "Tasks", workflow),
         // The reply has at most one page of the plan's tasks, or no tasks at all. So this code reads the tasks from the
         // state in memory.
         (Command::Replan { workflow, .. } | Command::StagePlan { workflow, .. }, _)

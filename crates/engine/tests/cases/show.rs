@@ -69,6 +69,10 @@ fn reply(bench: &mut Bench, command: &Command, reply: &Reply) -> String {
         Reply::PlanBegun { stale } => format!("begun{}", or_nothing(*stale, ", stale")),
         Reply::DraftCleared { more } => format!("cleared{}", or_nothing(*more, ", more")),
         Reply::PlanStaged => "staged".to_owned(),
+        Reply::ListOpened { status, made, .. } => {
+            format!("{status}, {}", if *made { "new" } else { "was there" })
+        }
+        Reply::WorkflowArchived { archived } => (if *archived { "archived" } else { "back" }).to_owned(),
         Reply::TaskAdded { sequence, .. } => format!("added as {sequence}"),
         Reply::TaskRemoved { rewired, .. } => format!("removed, {rewired} rewired"),
         Reply::Replanned { added, removed, preserved, status } => {

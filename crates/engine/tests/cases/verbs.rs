@@ -31,6 +31,11 @@ pub(crate) fn command(bench: &mut Bench, verb: &str, words: &mut Words) -> Resul
             planning(bench, verb, words)
         }
         "heartbeat" | "update" | "unregister" | "renew" | "close" | "kill" => agent(bench, verb, words).map(Ok),
+        "open_list" => Ok(Ok(Command::OpenList)),
+        "put_away" | "bring_back" => {
+            let name = words.word("a workflow")?;
+            Ok(Ok(Command::ArchiveWorkflow { workflow: bench.workflow(&name), archived: verb == "put_away" }))
+        }
         "workflow" | "status" | "steer" | "parallel" | "config" | "lock" | "unlock" | "attach" | "detach" | "sweep"
         | "forget" => workflow(bench, verb, words).map(Ok),
         "claim" | "next" | "release" | "crash" | "regain" | "taskplan" | "taskreplan" | "checkpoint" => {

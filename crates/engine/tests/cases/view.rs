@@ -80,6 +80,8 @@ fn state(bench: &mut Bench, name: &str) -> Result<String, String> {
     }
     if let Some(found) = id("wf").and_then(|id| bench.tables.workflows.get(&id.parse().ok()?)) {
         let mut parts = vec![found.status.to_string(), format!("{} tasks, {} open", found.tasks, found.open)];
+        parts.extend(found.standing.then(|| "standing".to_owned()));
+        parts.extend(found.archived.then(|| "archived".to_owned()));
         parts.extend(found.parallel_max.map(|limit| format!("limit {limit}")));
         let lock = found.lock.as_ref().filter(|lock| lock.until > bench.now);
         parts.extend(lock.map(|lock| format!("locked by {} until {}", lock.owner, time(lock.until))));

@@ -275,7 +275,9 @@ impl Crew {
                     auto_workspaces: None,
                 }
             }
-            90..95 => Command::SetConfig { workflow, config: json("{\"x\":2}") },
+            90..92 => Command::SetConfig { workflow, config: json("{\"x\":2}") },
+            92..94 => Command::OpenList,
+            94 => Command::ArchiveWorkflow { workflow, archived: self.rng.percent(60) },
             _ => Command::UnlockWorkflow { workflow, owner: "a person".to_owned() },
         };
         let by_person = (Caller::with_rights(Rights::Person), None);

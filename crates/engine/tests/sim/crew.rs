@@ -132,7 +132,7 @@ impl Crew {
 
     /// Updates what the caller believes about its agent and its claims, if the answer reaches the caller.
     pub(crate) fn learn(&mut self, order: &Order, reply: &Result<Reply, Refusal>) {
-        if let Ok(Reply::WorkflowCreated { workflow, .. }) = reply
+        if let Ok(Reply::WorkflowCreated { workflow, .. } | Reply::ListOpened { workflow, .. }) = reply
             && !self.workflows.contains(workflow)
         {
             self.workflows.push(*workflow);

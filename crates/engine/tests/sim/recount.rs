@@ -107,7 +107,11 @@ fn counters(tables: &Tables) -> Verdict {
         hold!(right, "(f) workflow counters are right", "{workflow:?} has {all} tasks, {open} of them open");
         let over = matches!(workflow.status, WorkflowStatus::Completed | WorkflowStatus::AwaitingMerge);
         hold!(!over || open == 0, "(d) a completed workflow has no open task", "{workflow:?}");
-        let done = all > 0 && open == 0 && workflow.status.is_running();
+        let ends =
+            !matches!(workflow.status, WorkflowStatus::Completed | WorkflowStatus::Failed | WorkflowStatus::Abandoned);
+        hold!(!workflow.standing || ends, "(o) the standing list never ends", "{workflow:?}");
+        hold!(!workflow.archived || workflow.status.is_over(), "(o) only what is over is put away", "{workflow:?}");
+        let done = all > 0 && open == 0 && workflow.status.is_running() && !workflow.standing;
         hold!(!done, "(d) a workflow without open tasks is over", "{workflow:?}");
     }
     Ok(())

@@ -115,6 +115,7 @@ impl Desk {
         let statuses: Vec<WorkflowStatus> = words.filter_map(|status| WorkflowStatus::parse(status.as_str())).collect();
         let none = asked.status.as_ref().is_some_and(|list| list.0.is_empty());
         let path = asked.repository_path.as_ref().map(ToString::to_string);
+        let archived = asked.include_archived.unwrap_or(false);
         let after = moment::<WorkflowId>(asked.cursor.as_ref())?;
         let (offset, rows) = (asked.offset.map_or(0, |Within(number)| number), limit(asked.limit));
         let page = self
@@ -126,7 +127,7 @@ impl Desk {
                     // repository has.
                     Some(path) => Some(world.repository_at(path)?.unwrap_or(RepositoryId::LAST)),
                 };
-                let filter = WorkflowFilter { statuses: statuses.clone(), repository };
+                let filter = WorkflowFilter { statuses: statuses.clone(), repository, archived };
                 view::workflows(world, &filter, after, offset, rows)
             })
             .await?;

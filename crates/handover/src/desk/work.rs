@@ -30,7 +30,7 @@ const RETRY_MS: u32 = 5_000;
 /// workflows that were started first finish first. The `preferred` workflow comes before all others.
 pub(super) fn running(world: &World, preferred: Option<WorkflowId>) -> Result<Vec<WorkflowId>, DecisionStop> {
     let statuses = vec![WorkflowStatus::InProgress, WorkflowStatus::Ready];
-    let filter = WorkflowFilter { statuses, repository: None };
+    let filter = WorkflowFilter { statuses, ..WorkflowFilter::default() };
     let page = view::workflows(world, &filter, None, 0, WORKFLOWS_MAX)?;
     let mut found: Vec<WorkflowId> = page.rows.iter().rev().map(|(row, _)| row.id).collect();
     found.sort_by_key(|id| Some(*id) != preferred);

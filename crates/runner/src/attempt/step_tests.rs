@@ -102,6 +102,8 @@ fn then(turns: &str) -> String {
             lease_ms: engine::limits::LEASE_MS_DEFAULT,
             lock: None,
             draft: None,
+            standing: false,
+            archived: false,
             tasks: 1,
             open: 1,
             sequence: 1,

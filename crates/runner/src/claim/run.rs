@@ -255,7 +255,7 @@ impl ClaimLoop {
             return Ok(vec![self.shared.service.view(move |world| world.workflow(id).cloned()).await?]);
         }
         let statuses = vec![WorkflowStatus::Ready, WorkflowStatus::InProgress];
-        let filter = WorkflowFilter { statuses, repository: None };
+        let filter = WorkflowFilter { statuses, ..WorkflowFilter::default() };
         let list = WorkflowQuery { filter, after: None, offset: 0, limit: WORKFLOWS_MAX };
         let mut rows = self.shared.service.ask(list).await?;
         // Puts the oldest workflow first, so that no workflow waits without end.

@@ -131,6 +131,8 @@ fn told(case: &BriefCase) -> Result<BriefTexts, BriefError> {
         lease_ms: Millis::minutes(15),
         lock: None,
         draft: None,
+        standing: false,
+        archived: false,
         tasks: 1,
         open: 1,
         sequence: 1,

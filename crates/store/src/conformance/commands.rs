@@ -132,8 +132,15 @@ impl ConformanceScript {
 
     fn manage(&mut self, tables: &Tables) -> (Caller, Command) {
         let workflow = self.workflow(tables);
-        let command = match self.chance.below(12) {
+        let command = match self.chance.below(15) {
             0 => self.create_workflow(),
+            12 => Command::OpenList,
+            13 | 14 => {
+                let over = |row: &&engine::workflow::Workflow| row.status.is_over();
+                let over: Vec<WorkflowId> = tables.workflows.values().filter(over).map(|row| row.id).collect();
+                let workflow = self.chance.pick(&over).filter(|_| self.chance.percent(90)).unwrap_or(workflow);
+                Command::ArchiveWorkflow { workflow, archived: self.chance.percent(60) }
+            }
             1 | 2 => Command::SetParallelism {
                 workflow,
                 parallel_max: self.chance.percent(60).then(|| self.chance.between(0, 5)),

@@ -172,8 +172,10 @@ fn of_workflows(tables: &Tables, needs: &mut NeedList) {
     ];
     let repositories = [None, tables.repositories.keys().next().copied(), Some(engine::id::RepositoryId::LAST)];
     for (statuses, repository) in statuses.iter().flat_map(|words| repositories.map(|found| (words.clone(), found))) {
-        let filter = WorkflowFilter { statuses, repository };
-        needs.add([TotalQuery::Workflows(filter.clone())]);
+        let filter = WorkflowFilter { statuses, repository, archived: false };
+        let whole = WorkflowFilter { archived: true, ..filter.clone() };
+        needs.add([TotalQuery::Workflows(filter.clone()), TotalQuery::Workflows(whole.clone())]);
+        needs.add([WorkflowQuery { filter: whole, after: None, offset: 0, limit: 500 }]);
         for after in places(tables.workflows.values().map(|row| (row.created, row.id))) {
             for (offset, limit) in [(0, 0), (0, 1), (1, 1), (0, 500), (2, 500)] {
                 needs.add([WorkflowQuery { filter: filter.clone(), after, offset, limit }]);

@@ -76,6 +76,7 @@ fn all(tables: &Tables, now: Timestamp) -> Vec<Need> {
         needs.add([WorkflowIdNeed::WithExpired(time)]);
     }
     needs.add([NumberNeed::LastTaskNumber]);
+    needs.add([WorkflowIdNeed::Standing]);
     needs.add(some(tables.workspaces.keys().copied(), [WorkspaceId::LAST]).into_iter().map(Need::Workspace));
     needs.add(some(tables.repositories.keys().copied(), [RepositoryId::LAST]).into_iter().map(Need::Repository));
     let paths = tables.repositories.values().map(|repository| repository.path.clone());

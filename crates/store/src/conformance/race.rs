@@ -44,6 +44,7 @@ where
     field.answers(agents[1]).await;
     field.keys().await;
     field.numbers().await;
+    field.standing_list().await;
     field.limit(&agents).await;
     field.touches(&agents).await;
     field.approvals(&agents).await;
@@ -198,6 +199,20 @@ impl RaceField {
         let (first, last) = (numbers.first().copied(), numbers.last().copied());
         let span = last.zip(first).map(|(last, first)| last - first + 1);
         assert_eq!(span, u32::try_from(CALLERS * 4).ok(), "no number is left out");
+    }
+
+    /// Lets all callers open the standing list at the same moment, and checks that one of them creates it.
+    async fn standing_list(self: &Arc<Self>) {
+        let opened = self
+            .all(|field, place| async move {
+                let change = field.act(place, Caller::with_rights(Rights::Person), Command::OpenList).await;
+                let Ok(Reply::ListOpened { workflow, made, .. }) = change.reply else { panic!("{change:?}") };
+                (workflow, made)
+            })
+            .await;
+        let lists: BTreeSet<WorkflowId> = opened.iter().map(|(workflow, _)| *workflow).collect();
+        assert_eq!(lists.len(), 1, "there is one list");
+        assert_eq!(opened.iter().filter(|(_, made)| *made).count(), 1, "one caller created it");
     }
 
     /// Completes two dependencies of one task at the same moment. Checks that exactly one of the two completions

@@ -14,7 +14,7 @@ use super::chance::Chance;
 use super::plans::text;
 
 /// The names of all commands, spelled like the variants of `Command`.
-const ALL: [&str; 67] = [
+const ALL: [&str; 69] = [
     "Register",
     "Heartbeat",
     "UpdateAgent",
@@ -22,6 +22,8 @@ const ALL: [&str; 67] = [
     "Renew",
     "CloseSession",
     "CreateWorkflow",
+    "OpenList",
+    "ArchiveWorkflow",
     "SetPlan",
     "BeginPlan",
     "ClearDraft",

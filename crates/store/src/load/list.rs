@@ -127,7 +127,7 @@ fn position(after: Option<&(u32, engine::id::TaskId)>) -> [SqlValue; 2] {
 
 fn workflow_filter(filter: &WorkflowFilter) -> Vec<SqlValue> {
     let mut values = words(&filter.statuses, WorkflowStatus::ALL, WorkflowStatus::as_str);
-    values.push(optional(filter.repository));
+    values.extend([optional(filter.repository), filter.archived.into()]);
     values
 }
 

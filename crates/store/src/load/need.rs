@@ -109,6 +109,7 @@ pub(super) fn agent_ids(need: &AgentIdNeed) -> Statement {
 
 pub(super) fn workflow_ids(need: &WorkflowIdNeed) -> Statement {
     match need {
+        WorkflowIdNeed::Standing => Statement::new(sql::STANDING, []),
         WorkflowIdNeed::LockedBy(owner) => {
             Statement::new(sql::LOCKED_BY, [owner.into(), bound(limits::HELD_TASKS_MAX)])
         }

@@ -14,3 +14,11 @@ UPDATE task SET number = ordered.number
 CREATE UNIQUE INDEX task_number ON task (number);
 CREATE INDEX task_named ON task (name, id);
 INSERT INTO counter (name, value) SELECT 'task_number', max(number) FROM task HAVING max(number) IS NOT NULL;
+
+-- The standing list, of which a store has at most one, and workflows that are over and were put away.
+
+ALTER TABLE workflow ADD COLUMN standing BIGINT NOT NULL DEFAULT 0
+    CHECK (standing = 0 OR (standing = 1 AND status IN ('ready', 'in_progress', 'paused')));
+ALTER TABLE workflow ADD COLUMN archived BIGINT NOT NULL DEFAULT 0
+    CHECK (archived = 0 OR (archived = 1 AND status IN ('completed', 'failed', 'abandoned')));
+CREATE UNIQUE INDEX workflow_standing ON workflow (standing) WHERE standing = 1;

@@ -100,6 +100,8 @@ impl Guards {
             // Two planners of different workflows give numbers to tasks, so they take turns. All locks of a transaction
             // are taken in one order, so this one cannot cause a deadlock with the locks of workflows.
             Need::Number(NumberNeed::LastTaskNumber) => self.names.insert("task_numbers".to_owned()),
+            // Two callers that open the standing list at once take turns, so that one of them creates it.
+            Need::WorkflowIds(WorkflowIdNeed::Standing) => self.names.insert("standing_list".to_owned()),
             Need::Runner(name) => self.names.insert(format!("runners/{name}")),
             Need::Key(id) => self.names.insert(format!("keys/{}/{}/{}", id.owner, id.act, id.key)),
             Need::Reminder(name, _) | Need::AgentIds(AgentIdNeed::OfConversation(name)) => {

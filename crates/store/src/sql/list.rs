@@ -12,16 +12,17 @@ macro_rules! workflow_filter {
             "FROM workflow WHERE status ",
             eight!(),
             " AND (CAST($9 AS TEXT) IS NULL OR EXISTS (SELECT 1 FROM attachment \
-             WHERE attachment.workflow = workflow.id AND attachment.repository = $9))"
+             WHERE attachment.workflow = workflow.id AND attachment.repository = $9)) \
+             AND ($10 = 1 OR archived = 0)"
         )
     };
 }
 
 pub(crate) const WORKFLOWS: &str = concat!(
     "SELECT id, name, status, parallel_max, lease_ms, lock_owner, lock_since, lock_until, draft_token, draft_until, \
-     tasks, open, sequence, created, updated ",
+     tasks, open, sequence, created, updated, standing, archived ",
     workflow_filter!(),
-    " AND (created, id) < ($10, $11) ORDER BY created DESC, id DESC LIMIT $12 OFFSET $13"
+    " AND (created, id) < ($11, $12) ORDER BY created DESC, id DESC LIMIT $13 OFFSET $14"
 );
 pub(crate) const WORKFLOW_TOTAL: &str = concat!("SELECT count(*) ", workflow_filter!());
 

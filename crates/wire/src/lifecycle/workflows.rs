@@ -39,6 +39,7 @@ message! {
     pub struct WorkflowList {
         repository_path: optional NonBlank,
         status: optional ListShape<WorkflowStatus>,
+        include_archived: optional bool,
         limit: optional Limit,
         offset: optional Offset,
         cursor: optional NonBlank,

@@ -31,6 +31,8 @@ pub(crate) fn plain(seed: u128) -> ContextFacts {
             lease_ms: Millis::minutes(15),
             lock: None,
             draft: None,
+            standing: false,
+            archived: false,
             tasks: 4,
             open: 2,
             sequence: 4,
