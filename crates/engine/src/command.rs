@@ -12,6 +12,7 @@ use crate::agent::Origin;
 use crate::approval::{self, ApprovalDecision, Source, Via};
 pub use crate::caller::{Actor, Caller, Key, KeyOwner, Rights, Standing};
 pub use crate::checkpoint::Note;
+use crate::delivery::{CheckOutcome, DeliveredWork, DeliveryMove, DeliveryReport, DeliveryStatus, DeliverySubject};
 use crate::id::{
     AgentId, ApprovalId, MessageId, ReviewId, SessionId, TaskId, TemplateId, TurnId, WorkflowId, WorkspaceId,
 };
@@ -320,6 +321,21 @@ pub enum Command {
         decision: FindingDecision,
     },
 
+    // Commands about work in git.
+    /// Merges or drops the work of a task or of a workflow, or lets it wait again. `from` is the state that the caller
+    /// saw.
+    MoveDelivery {
+        subject: DeliverySubject,
+        from: DeliveryStatus,
+        to: DeliveryMove,
+    },
+    /// Records the branch of a whole workflow. Its work waits for a person from now on.
+    DeliverWorkflow {
+        workflow: WorkflowId,
+        check: CheckOutcome,
+        work: Box<DeliveredWork>,
+    },
+
     // Commands about messages.
     Send {
         to: Recipients,
@@ -412,6 +428,8 @@ pub enum Target {
     Completed {
         outcome: Option<String>,
         detail: Option<Json>,
+        /// The work of the task in git. Only a runner reports it.
+        delivery: Option<Box<DeliveryReport>>,
     },
     Failed {
         error: Option<String>,

@@ -63,17 +63,25 @@ pub enum CheckOutcome {
 
 /// The reason why no check judged the work.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(tag = "reason", rename_all = "snake_case")]
+#[serde(tag = "why", rename_all = "snake_case")]
 pub enum UncheckedReason {
     /// The project has no check.
     NoCheck,
     /// The check already fails on the commit from which the work started.
-    Baseline { command: String },
-    TimedOut { command: String },
+    Baseline {
+        command: String,
+    },
+    TimedOut {
+        command: String,
+    },
     /// The task changed the script of the check, and no person has seen the new script.
-    CheckChanged { script: String },
+    CheckChanged {
+        script: String,
+    },
     /// A person took the work as it is.
-    TakenAsIs { reason: String },
+    TakenAsIs {
+        reason: String,
+    },
     NotRun,
 }
 
@@ -146,8 +154,14 @@ pub struct DeliveryReport {
 pub enum DeliveryMove {
     /// Undoes a merge, or takes dropped work back.
     Wait,
-    Merge { into: String, before: String, commit: String },
-    Drop { kept_as: Option<String> },
+    Merge {
+        into: String,
+        before: String,
+        commit: String,
+    },
+    Drop {
+        kept_as: Option<String>,
+    },
 }
 
 impl DeliveryState {

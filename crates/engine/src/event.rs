@@ -9,6 +9,7 @@ use crate::agent::{Agent, Origin, Renewed};
 use crate::approval::{Approval, Via, WaitingTask};
 use crate::checkpoint::Checkpoint;
 use crate::command::{Actor, SessionEnd};
+use crate::delivery::{Delivery, DeliveryState, DeliveryStatus, DeliverySubject, WorkflowDelivery};
 use crate::id::{AgentId, ApprovalId, RepositoryId, SessionId, TaskId, TemplateId, WorkflowId, WorkspaceId};
 use crate::inbox::{MailboxOwner, Message, MessageState};
 use crate::json::Json;
@@ -328,6 +329,27 @@ pub enum Event {
     /// This event is not logged.
     NoticeMoved {
         notice: Box<Notice>,
+    },
+
+    /// A runner completed a task and reported its work in git.
+    Delivered {
+        delivery: Box<Delivery>,
+    },
+    /// The branch of a whole workflow waits for a person.
+    WorkflowDelivered {
+        delivery: Box<WorkflowDelivery>,
+    },
+    /// Work in git was merged or dropped, or waits again.
+    DeliveryMoved {
+        subject: DeliverySubject,
+        workflow: WorkflowId,
+        from: DeliveryStatus,
+        state: DeliveryState,
+    },
+    /// The work of a task no longer waits, because the task is worked on again.
+    DeliveryWithdrawn {
+        task: TaskId,
+        workflow: WorkflowId,
     },
 
     Sent {

@@ -1,5 +1,6 @@
 //! Turns events into the database rows to write.
 
+mod delivery;
 mod review;
 mod task;
 mod workflow;
@@ -11,6 +12,7 @@ use crate::agent::Agent;
 use crate::approval::Approval;
 use crate::checkpoint::Checkpoint;
 use crate::command::Actor;
+use crate::delivery::{Delivery, WorkflowDelivery};
 use crate::event::Event;
 use crate::id::{AgentId, RepositoryId, TaskId, TemplateId, WorkflowId};
 use crate::inbox::{Mailbox, MailboxOwner, Message, MessageState};
@@ -87,6 +89,9 @@ pub enum Write {
     Round(Box<ReviewRound>),
     Finding(Box<Finding>),
     Notice(Box<Notice>),
+    Delivery(Box<Delivery>),
+    DropDelivery(TaskId),
+    WorkflowDelivery(Box<WorkflowDelivery>),
     Key(Box<StoredKey>),
     /// Deletes the stored answers to idempotency keys, and the reminders of conversations (counts of missing handoffs),
     /// that are too old at this time.
@@ -346,6 +351,10 @@ impl Fold<'_> {
                 }
             }
             Event::NoticeMoved { notice } => self.writes.push(Write::Notice(notice.clone())),
+            Event::Delivered { delivery } => self.delivered(delivery),
+            Event::WorkflowDelivered { delivery } => self.workflow_delivered(delivery),
+            Event::DeliveryMoved { subject, state, .. } => self.delivery_moved(*subject, state),
+            Event::DeliveryWithdrawn { task, .. } => self.delivery_withdrawn(*task),
             Event::KeyKept { key } => self.writes.push(Write::Key(key.clone())),
             Event::KeysForgotten => self.writes.push(Write::ForgetKeys(self.now)),
             Event::WorkflowCreated { workflow, detail } => self.workflow_created(workflow, detail),

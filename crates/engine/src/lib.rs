@@ -20,6 +20,7 @@ pub mod caller;
 pub mod checkpoint;
 pub mod command;
 pub mod context;
+pub mod delivery;
 pub mod event;
 pub mod glob;
 pub mod hex;

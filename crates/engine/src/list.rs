@@ -31,6 +31,8 @@ pub enum ListQuery {
     Reviews(ReviewQuery),
     Rounds(RoundQuery),
     Findings(FindingQuery),
+    Deliveries(DeliveryQuery),
+    WorkflowDeliveries(WorkflowDeliveryQuery),
     Tokens(TokenQuery),
     Totals(TotalQuery),
     Counts(CountQuery),
@@ -211,6 +213,25 @@ pub struct FindingQuery {
     pub review: ReviewId,
     pub after: u32,
     pub limit: u32,
+}
+
+/// A query for the work of tasks in git, in the order of the last change. The page begins after the position `after`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DeliveryQuery {
+    /// Work that waits for a person.
+    Waiting { after: Option<(Timestamp, TaskId)>, limit: u32 },
+    /// Work that was delivered, merged or dropped since this time.
+    ChangedSince { since: Timestamp, after: Option<(Timestamp, TaskId)>, limit: u32 },
+}
+
+/// A query for the work of whole workflows in git, in the order of the last change. The page begins after the position
+/// `after`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum WorkflowDeliveryQuery {
+    /// Work that waits for a person.
+    Waiting { after: Option<(Timestamp, WorkflowId)>, limit: u32 },
+    /// Work that was delivered, merged or dropped since this time.
+    ChangedSince { since: Timestamp, after: Option<(Timestamp, WorkflowId)>, limit: u32 },
 }
 
 /// A query for tokens, oldest first. Revoked tokens are included when `revoked` is true.

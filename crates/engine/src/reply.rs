@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::approval::ApprovalStatus;
+use crate::delivery::DeliveryState;
 use crate::id::{
     AgentId, ApprovalId, CheckpointId, MessageId, RepositoryId, ReviewId, TaskId, TemplateId, ThreadId, TokenId,
     TurnId, WorkflowId, WorkspaceId,
@@ -228,6 +229,15 @@ pub enum Reply {
     },
     FindingDecided {
         open: u32,
+    },
+
+    /// A delivery has this state now.
+    DeliveryMoved {
+        state: DeliveryState,
+    },
+    /// Another caller moved the delivery first. The reply has the present state, which names that caller.
+    DeliveryStands {
+        state: DeliveryState,
     },
 
     /// The caller's message was sent. `ahead` counts the unread messages that the recipient has before this one.

@@ -3,6 +3,7 @@
 
 use crate::check;
 use crate::command::{Caller, Command, KeyOwner, PromptReport};
+use crate::delivery::DeliverySubject;
 use crate::id::TaskId;
 use crate::key::KeyId;
 use crate::world::{AgentIdNeed, ApprovalNeed, BoolNeed, Need, NumberNeed, WorkflowIdNeed};
@@ -82,6 +83,8 @@ impl Command {
             Self::ShowApprovals { .. } => "show_approvals",
             Self::TakeNotice { .. } => "take_notice",
             Self::SettleNotice { .. } => "settle_notice",
+            Self::MoveDelivery { .. } => "move_delivery",
+            Self::DeliverWorkflow { .. } => "deliver_workflow",
             Self::Send { .. } => "send",
             Self::Answer { .. } => "answer",
             Self::MarkRead { .. } => "mark_read",
@@ -160,6 +163,8 @@ impl Command {
             | Self::ShowApprovals { .. }
             | Self::TakeNotice { .. }
             | Self::SettleNotice { .. }
+            | Self::MoveDelivery { .. }
+            | Self::DeliverWorkflow { .. }
             | Self::Send { .. }
             | Self::Answer { .. }
             | Self::MarkRead { .. }
@@ -224,6 +229,12 @@ impl Command {
             Self::SettleNotice { approval, channel, .. } => {
                 needs.extend([Need::Approval(*approval), Need::Notice(*approval, *channel)]);
             }
+            Self::MoveDelivery { subject, .. } => match subject {
+                DeliverySubject::Task(task) => needs.extend([Need::Task(*task), Need::Delivery(*task)]),
+                DeliverySubject::Workflow(workflow) => {
+                    needs.extend([Need::Workflow(*workflow), Need::WorkflowDelivery(*workflow)]);
+                }
+            },
             Self::Answer { message, .. } => needs.push(Need::Message(*message)),
             Self::OpenReview(open) => needs.extend(open.gate.map(|(task, _)| Need::Task(task))),
             Self::StartRound(start) => {
@@ -249,6 +260,7 @@ impl Command {
             | Self::AttachRepository { workflow, .. }
             | Self::DetachRepository { workflow, .. }
             | Self::ArchiveWorkflow { workflow, .. }
+            | Self::DeliverWorkflow { workflow, .. }
             | Self::Sweep { workflow } => needs.push(Need::Workflow(*workflow)),
             Self::OpenList => needs.push(WorkflowIdNeed::Standing.into()),
             Self::Register(_)

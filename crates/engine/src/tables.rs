@@ -6,6 +6,7 @@
 
 mod answer;
 mod approval;
+mod delivery;
 mod list;
 mod need;
 mod review;
@@ -16,6 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::agent::Agent;
 use crate::approval::Approval;
 use crate::checkpoint::Checkpoint;
+use crate::delivery::{Delivery, WorkflowDelivery};
 use crate::fold::Write;
 use crate::id::{
     AgentId, ApprovalId, MessageId, RepositoryId, ReviewId, TaskId, TemplateId, TokenId, TurnId, WorkflowId,
@@ -72,6 +74,8 @@ pub struct Tables {
     pub rounds: BTreeMap<(ReviewId, u32), ReviewRound>,
     pub findings: BTreeMap<(ReviewId, String), Finding>,
     pub notices: BTreeMap<(ApprovalId, Channel), Notice>,
+    pub deliveries: BTreeMap<TaskId, Delivery>,
+    pub workflow_deliveries: BTreeMap<WorkflowId, WorkflowDelivery>,
 }
 
 impl Tables {
@@ -156,6 +160,9 @@ impl Tables {
             Write::Round(round) => drop(self.rounds.insert((round.review, round.number), *round)),
             Write::Finding(row) => drop(self.findings.insert((row.review, row.name.clone()), *row)),
             Write::Notice(notice) => drop(self.notices.insert((notice.approval, notice.channel), *notice)),
+            Write::Delivery(row) => drop(self.deliveries.insert(row.task, *row)),
+            Write::DropDelivery(task) => drop(self.deliveries.remove(&task)),
+            Write::WorkflowDelivery(row) => drop(self.workflow_deliveries.insert(row.workflow, *row)),
             Write::Key(key) => drop(self.keys.insert(key.id.clone(), *key)),
             Write::EndKeys(agent) => {
                 let owner = format!("{agent} ");

@@ -1,5 +1,6 @@
 //! The topic (the log) in which each event is recorded, and the name of the event in that log.
 
+use crate::delivery::DeliverySubject;
 use crate::event::Event;
 use crate::id::{AgentId, WorkflowId};
 use crate::inbox::MailboxOwner;
@@ -45,6 +46,8 @@ impl Event {
             Self::TaskAdded { task, .. } => Some(Topic::Workflow(task.workflow)),
             Self::TurnStarted { turn } | Self::TurnEnded { turn } => Some(Topic::Workflow(turn.workflow)),
             Self::Verified { verification } => Some(Topic::Workflow(verification.workflow)),
+            Self::Delivered { delivery } => Some(Topic::Workflow(delivery.workflow)),
+            Self::WorkflowDelivered { delivery } => Some(Topic::Workflow(delivery.workflow)),
             Self::SectionWritten { .. } => Some(Topic::Project),
             Self::ApprovalAsked { approval } | Self::ApprovalMoved { approval } => {
                 Some(approval.waiting.map_or(Topic::Registry, |waiting| Topic::Workflow(waiting.workflow)))
@@ -79,6 +82,8 @@ impl Event {
             | Self::Regained { workflow, .. }
             | Self::TaskPlanned { workflow, .. }
             | Self::CheckpointAdded { workflow, .. }
+            | Self::DeliveryMoved { workflow, .. }
+            | Self::DeliveryWithdrawn { workflow, .. }
             | Self::WorkspaceAssigned { workflow, .. } => Some(Topic::Workflow(*workflow)),
             Self::RepositoryRegistered { .. }
             | Self::TemplateCreated { .. }
@@ -111,6 +116,11 @@ impl Event {
             Self::TurnStarted { turn } | Self::TurnEnded { turn } => Some(turn.task),
             Self::Verified { verification } => Some(verification.task),
             Self::SectionWritten { change } => change.task,
+            Self::Delivered { delivery } => Some(delivery.task),
+            Self::DeliveryMoved { subject, .. } => match subject {
+                DeliverySubject::Task(task) => Some(*task),
+                DeliverySubject::Workflow(_) => None,
+            },
             Self::ApprovalAsked { approval } | Self::ApprovalMoved { approval } => {
                 approval.waiting.map(|waiting| waiting.task)
             }
@@ -126,6 +136,7 @@ impl Event {
             | Self::LeaseEnded { task, .. }
             | Self::Regained { task, .. }
             | Self::TaskPlanned { task, .. }
+            | Self::DeliveryWithdrawn { task, .. }
             | Self::WorkspaceAssigned { task, .. } => Some(*task),
             Self::Reminded { reminder } => Some(reminder.task),
             Self::Registered { .. }
@@ -165,6 +176,7 @@ impl Event {
             | Self::RunnerSeen { .. }
             | Self::RunnerGone { .. }
             | Self::NoticeMoved { .. }
+            | Self::WorkflowDelivered { .. }
             | Self::KeyKept { .. }
             | Self::KeysForgotten => None,
         }
@@ -230,6 +242,10 @@ impl Event {
             Self::FindingDecided { .. } => "finding_decided",
             Self::ApprovalShown { .. } => "approval_shown",
             Self::NoticeMoved { .. } => "notice_moved",
+            Self::Delivered { .. } => "delivered",
+            Self::WorkflowDelivered { .. } => "workflow_delivered",
+            Self::DeliveryMoved { .. } => "delivery_moved",
+            Self::DeliveryWithdrawn { .. } => "delivery_withdrawn",
             Self::Sent { .. } => "sent",
             Self::Answered { .. } => "answered",
             Self::Marked { .. } => "marked",

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 
 use crate::agent::Agent;
 use crate::approval::Approval;
+use crate::delivery::{Delivery, WorkflowDelivery};
 use crate::id::{
     AgentId, ApprovalId, MessageId, RepositoryId, ReviewId, TaskId, TemplateId, TokenId, TurnId, WorkflowId,
     WorkspaceId,
@@ -74,6 +75,8 @@ pub struct World {
     pub reviews: BTreeMap<ReviewId, Option<Review>>,
     pub rounds: BTreeMap<(ReviewId, u32), Option<ReviewRound>>,
     pub findings: BTreeMap<(ReviewId, String), Option<Finding>>,
+    pub deliveries: BTreeMap<TaskId, Option<Delivery>>,
+    pub workflow_deliveries: BTreeMap<WorkflowId, Option<WorkflowDelivery>>,
     pub answers: LoadedAnswers,
 }
 
@@ -272,6 +275,18 @@ impl World {
     pub fn finding(&self, review: ReviewId, name: &str) -> Result<Option<&Finding>, DecisionStop> {
         let found = self.findings.get(&(review, name.to_owned()));
         found.map_or_else(|| missing(Need::Finding(review, name.to_owned())), |found| Ok(found.as_ref()))
+    }
+
+    /// Returns the work of a task in git, or `None` when the task has none.
+    pub fn delivery(&self, task: TaskId) -> Result<Option<&Delivery>, DecisionStop> {
+        let found = self.deliveries.get(&task);
+        found.map_or_else(|| missing(Need::Delivery(task)), |found| Ok(found.as_ref()))
+    }
+
+    /// Returns the work of a whole workflow in git, or `None` when the workflow has none.
+    pub fn workflow_delivery(&self, workflow: WorkflowId) -> Result<Option<&WorkflowDelivery>, DecisionStop> {
+        let found = self.workflow_deliveries.get(&workflow);
+        found.map_or_else(|| missing(Need::WorkflowDelivery(workflow)), |found| Ok(found.as_ref()))
     }
 
     pub fn notice(&self, id: ApprovalId, channel: Channel) -> Result<Option<&Notice>, DecisionStop> {

@@ -11,6 +11,8 @@ mod bench;
 mod codes;
 #[path = "cases/conversations.rs"]
 mod conversations;
+#[path = "cases/deliveries.rs"]
+mod deliveries;
 #[path = "cases/line.rs"]
 mod line;
 #[path = "cases/plans.rs"]

@@ -19,6 +19,8 @@ mod claims;
 mod connections;
 #[path = "sim/crew.rs"]
 mod crew;
+#[path = "sim/deliveries.rs"]
+mod deliveries;
 #[path = "sim/ending.rs"]
 mod ending;
 #[path = "sim/fault.rs"]

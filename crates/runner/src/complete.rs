@@ -131,7 +131,7 @@ where
         WorkProblem::Error(error) => Unfinished::Error(error),
         WorkProblem::Git(problem) => Unfinished::Git(problem),
     })?;
-    let done = Target::Completed { outcome: Some("verified".to_owned()), detail: None };
+    let done = Target::Completed { outcome: Some("verified".to_owned()), detail: None, delivery: None };
     service.would(held.caller(), Command::Move { task: held.task, attempt: Some(held.attempt), to: done }).await?;
     let found = held.working(service, Box::pin(held.verify(service, order, evaluate, progress))).await?;
     held.conclude(service, (team, order), *found).await
@@ -278,7 +278,7 @@ impl HeldClaim {
         let named = || format!("the output {} was verified", completed.output_ref.as_deref().unwrap_or("of the task"));
         let outcome = order.outcome.map_or_else(named, str::to_owned);
         let detail = Some(Json::from_stored(completed.to_value().to_string()));
-        let complete = moved(Target::Completed { outcome: Some(outcome), detail });
+        let complete = moved(Target::Completed { outcome: Some(outcome), detail, delivery: None });
         // The verification and the end of the task are one transaction, so that neither is recorded without the other.
         let steps = [self.record(found), complete].map(TransactionStep::of);
         service.execute_all(self.caller(), steps.to_vec()).await?;

@@ -276,6 +276,7 @@ impl FinishStage<'_> {
         let to = Target::Completed {
             outcome: Some(cut(result.outcome())),
             detail: Some(Json::from_stored(detail.to_string())),
+            delivery: None,
         };
         run.execute(Command::Move { task: run.task, attempt: Some(run.attempt), to }).await?;
         run.tell(facts, RunEvent::Completed { summary: result.outcome().to_owned() });

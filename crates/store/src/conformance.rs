@@ -9,6 +9,7 @@ mod commands;
 mod conversations;
 mod crowd;
 mod decisions;
+mod deliveries;
 mod failure;
 mod journal;
 mod lists;

@@ -43,6 +43,8 @@ pub(crate) fn query(need: &Need) -> Statement {
         Need::Review(id) => one(sql::review::REVIEW, text(id)),
         Need::Round(id, number) => Statement::new(sql::review::ROUND, [text(id), (*number).into()]),
         Need::Finding(id, name) => Statement::new(sql::review::FINDING, [text(id), name.into()]),
+        Need::Delivery(task) => one(sql::delivery::DELIVERY, text(task)),
+        Need::WorkflowDelivery(id) => one(sql::delivery::WORKFLOW_DELIVERY, text(id)),
         Need::TaskIds(need) => need::task_ids(need),
         Need::TaskRows(need) => need::task_rows(need),
         Need::Unmet(need) => need::unmet(*need),
@@ -104,6 +106,10 @@ pub(crate) fn absorb(need: &Need, rows: Vec<Vec<SqlValue>>, world: &mut World) -
         Need::Round(id, number) => drop(world.rounds.insert((*id, *number), one(rows, row::review::read_round)?)),
         Need::Finding(id, name) => {
             world.findings.insert((*id, name.clone()), one(rows, row::review::read_finding)?);
+        }
+        Need::Delivery(task) => drop(world.deliveries.insert(*task, one(rows, row::delivery::read_delivery)?)),
+        Need::WorkflowDelivery(id) => {
+            world.workflow_deliveries.insert(*id, one(rows, row::delivery::read_workflow_delivery)?);
         }
         Need::TaskIds(need) => world.learn(need, many(rows, parsed)?),
         Need::TaskRows(need) => world.learn(need, many(rows, row::read_task)?),

@@ -84,6 +84,11 @@ fn push(write: Write, ops: &mut Vec<Op>) -> Result<(), Fault> {
         Write::Round(round) => run(sql::review::PUT_ROUND, row::review::round(&round)),
         Write::Finding(finding) => run(sql::review::PUT_FINDING, row::review::finding(&finding)),
         Write::Notice(notice) => run(sql::turn::PUT_NOTICE, row::turn::notice(&notice)),
+        Write::Delivery(row) => run(sql::delivery::PUT_DELIVERY, row::delivery::delivery(&row)),
+        Write::DropDelivery(task) => run(sql::delivery::DROP_DELIVERY, vec![text(task)]),
+        Write::WorkflowDelivery(row) => {
+            run(sql::delivery::PUT_WORKFLOW_DELIVERY, row::delivery::workflow_delivery(&row));
+        }
         Write::Key(key) => run(sql::PUT_KEPT_ANSWER, row::key(&key)?),
         Write::EndKeys(agent) => run(sql::END_KEYS, vec![format!("{agent} ").into(), format!("{agent}!").into()]),
         Write::ForgetKeys(now) => {

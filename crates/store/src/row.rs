@@ -1,5 +1,6 @@
 //! Converts values of the engine to database columns and back. The columns are the same in every database.
 
+pub(crate) mod delivery;
 pub(crate) mod review;
 pub(crate) mod turn;
 

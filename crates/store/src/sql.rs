@@ -48,6 +48,7 @@ pub(crate) const POSTGRES: SqlDialect = SqlDialect {
              ORDER BY xid, pos LIMIT $3",
 };
 
+pub(crate) mod delivery;
 pub(crate) mod list;
 pub(crate) mod review;
 pub(crate) mod turn;

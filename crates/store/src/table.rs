@@ -105,6 +105,16 @@ tables! {
         review name number round aspect description recommendation status actor decided code explanation told
     }
     NOTICE = "notice" by "approval, channel" { approval channel tries next problem }
+    DELIVERY = "delivery" by "task" {
+        task workflow attempt agent check_outcome check_why check_text check_run check_of check_ms branch base_branch base
+        commit_id tree files added removed tries state merged_into before_commit result_commit actor decided kept_as
+        created updated
+    }
+    WORKFLOW_DELIVERY = "workflow_delivery" by "workflow" {
+        workflow check_outcome check_why check_text check_run check_of check_ms branch base_branch base
+        commit_id tree files added removed tries state merged_into before_commit result_commit actor decided kept_as
+        created updated
+    }
     KEPT_ANSWER = "kept_answer" by "owner, act, idempotency_key" { owner act idempotency_key fingerprint answer until }
     TOPIC = "topic" by "name" { name seq hash at }
     EVENT = "event" by "xid, pos" { topic seq at type sender body prev hash }

@@ -161,7 +161,7 @@ mod tests {
     }
 
     fn complete(task: TaskId, outcome: Option<&str>) -> TransactionStep {
-        let to = Target::Completed { outcome: outcome.map(str::to_owned), detail: None };
+        let to = Target::Completed { outcome: outcome.map(str::to_owned), detail: None, delivery: None };
         TransactionStep::of(Command::Move { task, attempt: Some(1), to })
     }
 

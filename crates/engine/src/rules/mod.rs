@@ -7,6 +7,7 @@ pub(crate) mod approval;
 pub(crate) mod block;
 pub(crate) mod claim;
 pub(crate) mod conversation;
+pub(crate) mod delivery;
 pub(crate) mod gate;
 pub(crate) mod inbox;
 pub(crate) mod lapse;

@@ -7,6 +7,7 @@ use crate::case::Case;
 use crate::check;
 use crate::checkpoint::{Checkpoint, Kind};
 use crate::command::{Actor, Note, Rights, Target};
+use crate::delivery::Delivery;
 use crate::event::{Event, Moved};
 use crate::id::TaskId;
 use crate::limits;
@@ -14,7 +15,7 @@ use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::rules::claim::dependencies_met;
 use crate::rules::protect::{self, Loosening};
-use crate::rules::{approval, block, review, workflow};
+use crate::rules::{approval, block, delivery, review, workflow};
 use crate::task::{Lease, Status, Task, TaskBlock, TaskState};
 use crate::workflow::Workflow;
 use crate::world::DecisionStop;
@@ -45,11 +46,22 @@ pub(crate) fn move_task(
     }
     let step = StatusStep { task, workflow, actor };
     let moved = next_state(case, &step, to)?;
+    let delivery = delivered(case, task, to)?;
     if let Actor::Agent(agent) = actor {
         case.touch(agent)?;
     }
     pass_through(case, task, target);
-    finish(case, &step, moved)
+    let reply = finish(case, &step, moved)?;
+    case.events.extend(delivery.map(|delivery| Event::Delivered { delivery: Box::new(delivery) }));
+    Ok(reply)
+}
+
+/// Returns the delivery that a completion reports. Returns `None` for other moves, and for a completion without work in
+/// git.
+fn delivered(case: &Case<'_>, task: &Task, to: &Target) -> Result<Option<Delivery>, DecisionStop> {
+    let Target::Completed { delivery: Some(report), .. } = to else { return Ok(None) };
+    let agent = task.holder().ok_or_else(|| Refusal::state("no agent holds the task; claim it first"))?;
+    delivery::reported(case, task, agent, report).map(Some)
 }
 
 /// Returns the way in which a change of the status can loosen a task's protections: it skips the task, or it unblocks
@@ -77,7 +89,7 @@ fn check_target(to: &Target) -> Result<(), Refusal> {
     match to {
         Target::Planning => Ok(()),
         Target::InProgress { answer } => text("answer", answer),
-        Target::Completed { outcome, detail } => {
+        Target::Completed { outcome, detail, delivery: _ } => {
             text("outcome", outcome)?;
             check::json("outcome_detail", detail.as_ref())
         }
@@ -194,7 +206,7 @@ fn next_state(case: &mut Case<'_>, step: &StatusStep<'_>, to: &Target) -> Result
     moved.state = match to {
         Target::Planning => TaskState::Planning { lease: lease(case, step)? },
         Target::InProgress { answer } => resume(case, step, given(answer), &mut moved)?,
-        Target::Completed { outcome, detail } => {
+        Target::Completed { outcome, detail, delivery: _ } => {
             if task.verify && case.rights != Rights::Runner {
                 return Err(Refusal::VerificationRequired { task: task.id }.into());
             }

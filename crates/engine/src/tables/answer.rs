@@ -64,6 +64,10 @@ impl Tables {
                 let found = self.findings.get(&key).cloned();
                 world.findings.insert(key, found);
             }
+            Need::Delivery(task) => drop(world.deliveries.insert(*task, self.deliveries.get(task).cloned())),
+            Need::WorkflowDelivery(id) => {
+                world.workflow_deliveries.insert(*id, self.workflow_deliveries.get(id).cloned());
+            }
             Need::TaskIds(need) => world.learn(need, self.task_ids(need)),
             Need::TaskRows(need) => world.learn(need, self.task_rows(need)),
             Need::Unmet(need) => world.learn(need, self.unmet(*need)),
@@ -98,6 +102,8 @@ impl Tables {
             ListQuery::Reviews(query) => world.learn(query, self.list_reviews(query)),
             ListQuery::Rounds(query) => world.learn(query, self.list_rounds(query)),
             ListQuery::Findings(query) => world.learn(query, self.list_findings(query)),
+            ListQuery::Deliveries(query) => world.learn(query, self.list_deliveries(query)),
+            ListQuery::WorkflowDeliveries(query) => world.learn(query, self.list_workflow_deliveries(query)),
             ListQuery::Tokens(query) => world.learn(query, self.list_tokens(query)),
             ListQuery::Totals(query) => world.learn(query, self.total(query)),
             ListQuery::Counts(query) => world.learn(query, self.counts(query)),

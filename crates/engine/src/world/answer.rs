@@ -9,12 +9,14 @@ use super::need::{
 use crate::agent::Agent;
 use crate::approval::Approval;
 use crate::checkpoint::Checkpoint;
+use crate::delivery::{Delivery, WorkflowDelivery};
 use crate::id::{AgentId, TaskId, WorkflowId};
 use crate::inbox::Message;
 use crate::list::{
-    AgentQuery, ApprovalQuery, CountQuery, FindingQuery, GroupQuery, ListQuery, MessageQuery, RepositoryQuery,
-    ReviewQuery, RoundQuery, RunnerQuery, SectionChangeQuery, SectionQuery, SpentQuery, TaskQuery, TemplateQuery,
-    TokenQuery, TotalQuery, TurnQuery, VerificationQuery, WorkflowQuery, WorkspaceQuery,
+    AgentQuery, ApprovalQuery, CountQuery, DeliveryQuery, FindingQuery, GroupQuery, ListQuery, MessageQuery,
+    RepositoryQuery, ReviewQuery, RoundQuery, RunnerQuery, SectionChangeQuery, SectionQuery, SpentQuery, TaskQuery,
+    TemplateQuery, TokenQuery, TotalQuery, TurnQuery, VerificationQuery, WorkflowDeliveryQuery, WorkflowQuery,
+    WorkspaceQuery,
 };
 use crate::review::{Finding, Review, ReviewRound};
 use crate::runner::Runner;
@@ -122,6 +124,8 @@ questions! {
     ListQuery::Reviews(ReviewQuery) => Vec<Review>, in listed_reviews;
     ListQuery::Rounds(RoundQuery) => Vec<ReviewRound>, in listed_rounds;
     ListQuery::Findings(FindingQuery) => Vec<Finding>, in listed_findings;
+    ListQuery::Deliveries(DeliveryQuery) => Vec<Delivery>, in listed_deliveries;
+    ListQuery::WorkflowDeliveries(WorkflowDeliveryQuery) => Vec<WorkflowDelivery>, in listed_workflow_deliveries;
     ListQuery::Tokens(TokenQuery) => Vec<Token>, in listed_tokens;
     ListQuery::Totals(TotalQuery) => u32, in totals;
     ListQuery::Counts(CountQuery) => Vec<(String, u32)>, in counts;

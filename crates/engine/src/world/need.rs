@@ -53,6 +53,10 @@ pub enum Need {
     Round(ReviewId, u32),
     /// One finding of a review, by the id that the reviewing agent gave to the finding.
     Finding(ReviewId, String),
+    /// The work of a task in git.
+    Delivery(TaskId),
+    /// The work of a whole workflow in git.
+    WorkflowDelivery(WorkflowId),
 
     TaskIds(TaskIdNeed),
     TaskRows(TaskRowNeed),

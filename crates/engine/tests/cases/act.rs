@@ -91,7 +91,7 @@ pub(crate) fn target(status: Status, text: Option<String>, kind: BlockKind) -> T
         Status::Paused => Target::Paused { reason: text },
         Status::Blocked => Target::Blocked { kind, reason: text.unwrap_or_default(), role: None },
         Status::Failed => Target::Failed { error: text, detail: None },
-        Status::Completed => Target::Completed { outcome: text, detail: None },
+        Status::Completed => Target::Completed { outcome: text, detail: None, delivery: None },
         Status::Skipped => Target::Skipped { reason: text },
     }
 }

@@ -48,6 +48,7 @@ pub(crate) fn command(bench: &mut Bench, verb: &str, words: &mut Words) -> Resul
         | "revoke_approval" | "consume" | "expire" | "see" | "take" | "settle" => {
             crate::turns::command(bench, verb, words).map(Ok)
         }
+        "merge" | "drop" | "wait_again" | "deliver" => crate::deliveries::command(bench, verb, words).map(Ok),
         "review" | "round" | "answered" | "fails" | "decide" => crate::reviews::command(bench, verb, words).map(Ok),
         "send" | "broadcast" | "answer" | "read" | "archive" => message(bench, verb, words).map(Ok),
         other => Err(format!("no verb {other}")),
@@ -93,6 +94,9 @@ fn moving(bench: &mut Bench, status: Status, words: &mut Words) -> Result<Comman
     let mut to = target(status, words.maybe(), kind);
     if let Target::Completed { detail, .. } | Target::Failed { detail, .. } = &mut to {
         *detail = given;
+    }
+    if let Target::Completed { delivery, .. } = &mut to {
+        *delivery = crate::deliveries::report(words)?.map(Box::new);
     }
     if let Target::Blocked { role, .. } = &mut to {
         *role = asked_role;

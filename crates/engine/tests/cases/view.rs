@@ -10,8 +10,8 @@ use engine::{TypedQuestion, World};
 use crate::bench::{Bench, Words};
 use crate::show::{list, named, time};
 
-const VIEWS: [&str; 10] =
-    ["numbers", "state", "detail", "offers", "inbox", "checkpoints", "holds", "log", "fill", "review"];
+const VIEWS: [&str; 11] =
+    ["delivery", "numbers", "state", "detail", "offers", "inbox", "checkpoints", "holds", "log", "fill", "review"];
 
 pub(crate) fn is_view(word: &str) -> bool {
     VIEWS.contains(&word)
@@ -28,6 +28,7 @@ pub(crate) fn view(bench: &mut Bench, what: &str, words: &mut Words) -> Result<S
     let text = match what {
         "state" => state(bench, &name)?,
         "detail" => detail(bench, &name),
+        "delivery" => delivery(bench, &name),
         "offers" => offers(bench, &name, words)?,
         "inbox" => inbox(bench, &name, words.flag("all")),
         "checkpoints" => checkpoints(bench, &name),
@@ -47,6 +48,16 @@ fn ask<Q: TypedQuestion<Answer: Clone>>(bench: &Bench, question: &Q) -> Q::Answe
     bench.tables.answer(&question.need(), &mut world);
     let Ok(answer) = world.ask(question) else { panic!("the tables did not answer {:?}", question.need()) };
     answer.clone()
+}
+
+/// Shows the work of a task, or of a whole workflow, in git.
+fn delivery(bench: &mut Bench, name: &str) -> String {
+    if let Some(workflow) = bench.known("wf", name).and_then(|id| id.parse().ok()) {
+        let found = bench.tables.workflow_deliveries.get(&workflow);
+        return found.map_or("none".to_owned(), |row| crate::deliveries::state(&row.state));
+    }
+    let task = bench.task(name);
+    bench.tables.deliveries.get(&task).map_or("none".to_owned(), crate::deliveries::shown)
 }
 
 /// Shows the numbers of all tasks, and the last number that was given.

@@ -222,7 +222,9 @@ impl HomeModel {
         let command = match act {
             HomeAct::Heartbeat => Command::Heartbeat { current_task: None },
             HomeAct::Claim { .. } => Command::Claim { task },
-            HomeAct::Complete => to(Target::Completed { outcome: Some("done".to_owned()), detail: None }),
+            HomeAct::Complete => {
+                to(Target::Completed { outcome: Some("done".to_owned()), detail: None, delivery: None })
+            }
             HomeAct::Skip => to(Target::Skipped { reason: Some("no".to_owned()) }),
         };
         if act == (HomeAct::Claim { approved: true }) {

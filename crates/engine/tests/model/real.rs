@@ -224,7 +224,7 @@ impl Engine {
         let to = |to| Command::Move { task, attempt, to };
         match mail.act {
             Act::Checkpoint => Command::AddCheckpoint { task, attempt, note: Note::plain(Kind::Progress, "went on") },
-            Act::Complete => to(Target::Completed { outcome: Some(DONE.to_owned()), detail: None }),
+            Act::Complete => to(Target::Completed { outcome: Some(DONE.to_owned()), detail: None, delivery: None }),
             Act::Pause => to(Target::Paused { reason: None }),
             Act::Release => Command::Release { task, attempt, reason: None },
         }

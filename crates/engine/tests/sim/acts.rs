@@ -94,7 +94,12 @@ impl Crew {
             Status::Planning => Target::Planning,
             Status::InProgress => Target::InProgress { answer: self.text() },
             Status::Completed => {
-                Target::Completed { outcome: self.text(), detail: self.rng.percent(20).then(|| json("{\"ok\":true}")) }
+                let delivery = self.rng.percent(40).then(|| Box::new(crate::deliveries::report(&mut self.rng)));
+                Target::Completed {
+                    outcome: self.text(),
+                    detail: self.rng.percent(20).then(|| json("{\"ok\":true}")),
+                    delivery,
+                }
             }
             Status::Failed => Target::Failed { error: self.text(), detail: None },
             Status::Paused => Target::Paused { reason: self.text() },
@@ -198,6 +203,7 @@ impl Crew {
                 Command::AddCheckpoint { task, attempt: None, note }
             }
             3 => Command::Send { to: self.recipients(tables), draft: self.draft(tables) },
+            4 | 5 => crate::deliveries::decision(&mut self.rng, tables),
             _ => Command::Move { task, attempt: None, to: self.target(Some(status)) },
         };
         self.order(caller, command, None)

@@ -13,7 +13,7 @@ use engine::{Actor, Command, Event, Refusal, Reply, Rights, Write};
 
 use crate::machine::{Broken, Memory, Seen, Step, Verdict};
 use crate::voice::{self, acting};
-use crate::{approvals, claims, homes, keys, protections};
+use crate::{approvals, claims, deliveries, homes, keys, protections};
 
 /// The names of the events that are not written to the log.
 const NOT_LOGGED: [&str; 9] = [
@@ -52,6 +52,7 @@ pub(crate) fn step(seen: &Seen<'_>, memory: &mut Memory) -> Verdict {
     who_left_is_gone(seen)?;
     completion(seen, memory)?;
     approvals::step(seen)?;
+    deliveries::step(seen)?;
     homes::step(seen)?;
     for event in &seen.change.events {
         if let Event::Sent { message, .. } = event {

@@ -84,7 +84,7 @@ fn finish(machine: &mut Machine, crew: &mut Crew, agent: AgentId, ready: &Task) 
     if machine.tables.tasks.get(&task).is_some_and(|task| task.review) {
         review(machine, crew, agent, (task, attempt))?;
     }
-    let to = Target::Completed { outcome: Some("finished".to_owned()), detail: None };
+    let to = Target::Completed { outcome: Some("finished".to_owned()), detail: None, delivery: None };
     let reply = act(machine, crew, runner(), Command::Move { task, attempt: Some(attempt), to })?;
     hold!(reply.is_some(), "(c) who holds a task can complete it", "{task}");
     Ok(())

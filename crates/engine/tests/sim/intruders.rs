@@ -42,7 +42,7 @@ impl Crew {
             7 => Command::Move {
                 task,
                 attempt,
-                to: Target::Completed { outcome: Some("taken".to_owned()), detail: None },
+                to: Target::Completed { outcome: Some("taken".to_owned()), detail: None, delivery: None },
             },
             8 => Command::AddCheckpoint { task, attempt, note: Note::plain(Kind::Progress, "not mine") },
             9 => Command::Release { task, attempt, reason: None },

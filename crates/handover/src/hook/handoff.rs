@@ -204,7 +204,7 @@ impl StoppedSession<'_> {
         let (task, attempt) = (self.due.task.id, Some(self.due.task.attempt));
         if !self.due.task.verify {
             let work = state_to_complete(self.ground(), task, None).await.map_err(unseen)?;
-            let to = Target::Completed { outcome: Some(outcome), detail: Some(detail) };
+            let to = Target::Completed { outcome: Some(outcome), detail: Some(detail), delivery: None };
             self.execute(work, &lessons, vec![TransactionStep::of(Command::Move { task, attempt, to })]).await?;
             return Ok(HookAnswer::Nothing);
         }

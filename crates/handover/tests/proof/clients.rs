@@ -189,7 +189,9 @@ async fn ask(service: &Service, agent: AgentId, (workflow, task): (WorkflowId, T
         Act::Note { attempt } => {
             Command::AddCheckpoint { task, attempt, note: Note::plain(engine::checkpoint::Kind::Progress, "a step") }
         }
-        Act::Complete { attempt } => Command::Move { task, attempt, to: Target::Completed { outcome, detail: None } },
+        Act::Complete { attempt } => {
+            Command::Move { task, attempt, to: Target::Completed { outcome, detail: None, delivery: None } }
+        }
         Act::Release { attempt } => Command::Release { task, attempt, reason: None },
         Act::Sweep => {
             let swept =

@@ -140,7 +140,7 @@ impl Writer {
     async fn complete(&mut self) -> Result<(), Error> {
         let (task, attempt) = self.held.swap_remove(self.rng.below(self.held.len()));
         let outcome = format!("{} act {}", self.agent, self.acts);
-        let to = Target::Completed { outcome: Some(outcome.clone()), detail: None };
+        let to = Target::Completed { outcome: Some(outcome.clone()), detail: None, delivery: None };
         self.execute(Command::Move { task, attempt: Some(attempt), to }).await?;
         (self.report)(Ack::Completed { task, agent: self.agent, attempt, outcome });
         Ok(())

@@ -6,9 +6,10 @@ use engine::approval::{Approval, ApprovalStatus};
 use engine::id::{AgentId, ReviewId, TaskId, WorkflowId};
 use engine::inbox::MailboxOwner;
 use engine::list::{
-    AgentFilter, AgentQuery, ApprovalQuery, CountQuery, FindingQuery, GroupQuery, MessageQuery, RepositoryQuery,
-    ReviewQuery, RoundQuery, RunnerQuery, SectionChangeQuery, SectionQuery, SpentQuery, TaskQuery, TemplateQuery,
-    TokenQuery, TotalQuery, TurnQuery, VerificationQuery, Whose, WorkflowFilter, WorkflowQuery, WorkspaceQuery,
+    AgentFilter, AgentQuery, ApprovalQuery, CountQuery, DeliveryQuery, FindingQuery, GroupQuery, MessageQuery,
+    RepositoryQuery, ReviewQuery, RoundQuery, RunnerQuery, SectionChangeQuery, SectionQuery, SpentQuery, TaskQuery,
+    TemplateQuery, TokenQuery, TotalQuery, TurnQuery, VerificationQuery, Whose, WorkflowDeliveryQuery, WorkflowFilter,
+    WorkflowQuery, WorkspaceQuery,
 };
 use engine::notice::Channel;
 use engine::tables::Tables;
@@ -27,6 +28,7 @@ fn places<K: Clone>(keys: impl Iterator<Item = K>) -> Vec<Option<K>> {
 pub(super) fn all(tables: &Tables, now: Timestamp, needs: &mut NeedList) {
     needs.add([TotalQuery::Repositories]);
     of_all_tasks(tables, needs);
+    of_deliveries(tables, needs);
     of_turns(tables, needs);
     of_approvals(tables, now, needs);
     of_reviews(tables, needs);
@@ -78,6 +80,20 @@ fn of_all_tasks(tables: &Tables, needs: &mut NeedList) {
     for limit in LIMITS {
         needs.add(names.iter().map(|name| TaskQuery::Named { name: name.clone(), limit }));
         needs.add(beginnings.iter().map(|text| TaskQuery::IdBeginning { text: text.clone(), limit }));
+    }
+}
+
+fn of_deliveries(tables: &Tables, needs: &mut NeedList) {
+    let times = some(tables.deliveries.values().map(|row| row.updated), [Timestamp(0), Timestamp(i64::MAX)]);
+    for limit in LIMITS {
+        for after in places(tables.deliveries.values().map(|row| (row.updated, row.task))) {
+            needs.add([DeliveryQuery::Waiting { after, limit }]);
+            needs.add(times.iter().map(|since| DeliveryQuery::ChangedSince { since: *since, after, limit }));
+        }
+        for after in places(tables.workflow_deliveries.values().map(|row| (row.updated, row.workflow))) {
+            needs.add([WorkflowDeliveryQuery::Waiting { after, limit }]);
+            needs.add(times.iter().map(|since| WorkflowDeliveryQuery::ChangedSince { since: *since, after, limit }));
+        }
     }
 }
 

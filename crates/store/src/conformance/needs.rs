@@ -77,6 +77,10 @@ fn all(tables: &Tables, now: Timestamp) -> Vec<Need> {
     }
     needs.add([NumberNeed::LastTaskNumber]);
     needs.add([WorkflowIdNeed::Standing]);
+    let delivered = some(tables.deliveries.keys().copied(), [TaskId::LAST]);
+    needs.add(delivered.into_iter().map(Need::Delivery));
+    let delivered = some(tables.workflow_deliveries.keys().copied(), [WorkflowId::LAST]);
+    needs.add(delivered.into_iter().map(Need::WorkflowDelivery));
     needs.add(some(tables.workspaces.keys().copied(), [WorkspaceId::LAST]).into_iter().map(Need::Workspace));
     needs.add(some(tables.repositories.keys().copied(), [RepositoryId::LAST]).into_iter().map(Need::Repository));
     let paths = tables.repositories.values().map(|repository| repository.path.clone());

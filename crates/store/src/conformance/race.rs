@@ -240,7 +240,7 @@ impl RaceField {
                         let task = tasks[triple * 3 + place % 2];
                         let claimed = field.act(place, Caller::agent(agent), Command::Claim { task }).await;
                         assert!(matches!(claimed.reply, Ok(Reply::Claimed { .. })), "{claimed:?}");
-                        let to = Target::Completed { outcome: Some("done".to_owned()), detail: None };
+                        let to = Target::Completed { outcome: Some("done".to_owned()), detail: None, delivery: None };
                         let command = Command::Move { task, attempt: Some(1), to };
                         let done = field.act(place, Caller::agent(agent), command).await;
                         assert!(done.reply.is_ok(), "{done:?}");

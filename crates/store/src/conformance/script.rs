@@ -14,7 +14,7 @@ use super::chance::Chance;
 use super::plans::text;
 
 /// The names of all commands, spelled like the variants of `Command`.
-const ALL: [&str; 69] = [
+const ALL: [&str; 71] = [
     "Register",
     "Heartbeat",
     "UpdateAgent",
@@ -23,6 +23,8 @@ const ALL: [&str; 69] = [
     "CloseSession",
     "CreateWorkflow",
     "OpenList",
+    "MoveDelivery",
+    "DeliverWorkflow",
     "ArchiveWorkflow",
     "SetPlan",
     "BeginPlan",

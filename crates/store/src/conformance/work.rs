@@ -104,7 +104,9 @@ impl ConformanceScript {
         match status {
             Status::Planning => Target::Planning,
             Status::InProgress => Target::InProgress { answer: maybe_text(chance) },
-            Status::Completed => Target::Completed { outcome: maybe_text(chance), detail: maybe_json(chance) },
+            Status::Completed => {
+                Target::Completed { outcome: maybe_text(chance), detail: maybe_json(chance), delivery: None }
+            }
             Status::Failed => Target::Failed { error: maybe_text(chance), detail: maybe_json(chance) },
             Status::Paused => Target::Paused { reason: maybe_text(chance) },
             Status::Blocked => Target::Blocked {

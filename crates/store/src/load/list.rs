@@ -1,6 +1,7 @@
 //! Turns a list query (for a page of rows or a count) into a statement, and adds its rows to the world (the loaded
 //! state).
 
+mod delivery;
 mod review;
 mod turn;
 
@@ -39,6 +40,8 @@ pub(super) fn query(query: &ListQuery) -> Statement {
         ListQuery::Reviews(query) => review::reviews(query),
         ListQuery::Rounds(query) => review::rounds(query),
         ListQuery::Findings(query) => review::findings(query),
+        ListQuery::Deliveries(query) => delivery::deliveries(query),
+        ListQuery::WorkflowDeliveries(query) => delivery::workflow_deliveries(query),
         ListQuery::Tokens(query) => tokens(query),
         ListQuery::Totals(query) => total(query),
         ListQuery::Counts(CountQuery::Statuses(workflow)) => Statement::new(sql::STATUSES, [text(workflow)]),
@@ -80,6 +83,10 @@ pub(super) fn absorb(query: &ListQuery, rows: Vec<Vec<SqlValue>>, world: &mut Wo
         ListQuery::Reviews(query) => world.learn(query, many(rows, row::review::read_review)?),
         ListQuery::Rounds(query) => world.learn(query, many(rows, row::review::read_round)?),
         ListQuery::Findings(query) => world.learn(query, many(rows, row::review::read_finding)?),
+        ListQuery::Deliveries(query) => world.learn(query, many(rows, row::delivery::read_delivery)?),
+        ListQuery::WorkflowDeliveries(query) => {
+            world.learn(query, many(rows, row::delivery::read_workflow_delivery)?);
+        }
         ListQuery::Tokens(query) => world.learn(query, many(rows, row::read_token)?),
         ListQuery::Totals(query) => world.learn(query, number(rows)?),
         ListQuery::Counts(query) => {

@@ -58,6 +58,8 @@ fn memory_rows(contents: &Contents, table: &str) -> Result<Vec<Vec<SqlValue>>, F
         "review_round" => tables.rounds.values().map(row::review::round).collect(),
         "finding" => tables.findings.values().map(row::review::finding).collect(),
         "notice" => tables.notices.values().map(row::turn::notice).collect(),
+        "delivery" => tables.deliveries.values().map(row::delivery::delivery).collect(),
+        "workflow_delivery" => tables.workflow_deliveries.values().map(row::delivery::workflow_delivery).collect(),
         "kept_answer" => tables.keys.values().map(row::key).collect::<Result<_, _>>()?,
         "topic" => contents.heads.values().map(record::head_values).collect(),
         "event" => contents.entries.iter().map(record::entry_values).collect(),
@@ -123,6 +125,10 @@ fn fill_row(contents: &mut Contents, table: &'static str, row: Vec<SqlValue>) ->
         "review" => tables.write(W::Review(Box::new(row::review::read_review(row)?))),
         "review_round" => tables.write(W::Round(Box::new(row::review::read_round(row)?))),
         "finding" => tables.write(W::Finding(Box::new(row::review::read_finding(row)?))),
+        "delivery" => tables.write(W::Delivery(Box::new(row::delivery::read_delivery(row)?))),
+        "workflow_delivery" => {
+            tables.write(W::WorkflowDelivery(Box::new(row::delivery::read_workflow_delivery(row)?)));
+        }
         "kept_answer" => tables.write(W::Key(Box::new(row::read_key(row)?))),
         "topic" => {
             let head = Head::read(row)?;

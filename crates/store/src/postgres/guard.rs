@@ -63,6 +63,7 @@ impl Guards {
             Need::Task(id)
             | Need::Detail(id)
             | Need::TurnRunning(id)
+            | Need::Delivery(id)
             | Need::Unmet(UnmetNeed(id))
             | Need::Freed(FreedNeed(id))
             | Need::TaskIds(TaskIdNeed::Dependencies(id) | TaskIdNeed::Dependents(id))
@@ -71,6 +72,7 @@ impl Guards {
             | Need::Number(NumberNeed::Turns(id) | NumberNeed::Verifications(id)) => self.tasks.insert(id.to_string()),
             Need::Workflow(id)
             | Need::WorkflowDetail(id)
+            | Need::WorkflowDelivery(id)
             | Need::Attached(id, _)
             | Need::TaskIds(TaskIdNeed::HeldIn(id, _) | TaskIdNeed::Named(id, _) | TaskIdNeed::Expired(id, _))
             | Need::TaskRows(

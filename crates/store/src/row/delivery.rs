@@ -83,7 +83,7 @@ fn check(check: &CheckOutcome) -> [SqlValue; 6] {
 
 fn read_check(row: &mut Columns) -> Result<CheckOutcome, Fault> {
     let (outcome, why, said) = (row.text()?, row.maybe_text()?, row.maybe_text()?);
-    let (run, of, ms) = (row.maybe_int()?, row.maybe_int()?, row.maybe_int()?.map(known));
+    let (run, of, ms) = (row.maybe_int()?, row.maybe_int()?, known(row.maybe_int()?));
     let small = |number: i64| u32::try_from(number).unwrap_or(u32::MAX);
     let damaged = |outcome: &str| Fault::Damaged { what: format!("a delivery that is {outcome} but lacks its data") };
     Ok(match (outcome.as_str(), why.as_deref(), said, ms) {

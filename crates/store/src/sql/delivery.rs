@@ -34,14 +34,10 @@ macro_rules! workflow_delivery {
 }
 
 pub(crate) const DELIVERY: &str = concat!(task_delivery!(), "WHERE task = $1");
-pub(crate) const WAITING: &str = concat!(
-    task_delivery!(),
-    "WHERE state = 'waiting' AND (updated, task) > ($1, $2) ORDER BY updated, task LIMIT $3"
-);
-pub(crate) const CHANGED: &str = concat!(
-    task_delivery!(),
-    "WHERE updated >= $1 AND (updated, task) > ($2, $3) ORDER BY updated, task LIMIT $4"
-);
+pub(crate) const WAITING: &str =
+    concat!(task_delivery!(), "WHERE state = 'waiting' AND (updated, task) > ($1, $2) ORDER BY updated, task LIMIT $3");
+pub(crate) const CHANGED: &str =
+    concat!(task_delivery!(), "WHERE updated >= $1 AND (updated, task) > ($2, $3) ORDER BY updated, task LIMIT $4");
 pub(crate) const DROP_DELIVERY: &str = "DELETE FROM delivery WHERE task = $1";
 pub(crate) const PUT_DELIVERY: &str = concat!(
     "INSERT INTO delivery (task, workflow, attempt, agent, ",

@@ -285,7 +285,7 @@ impl TaskUpdateStatus {
                 Target::Blocked { kind, reason: reason.unwrap_or_default(), role: None }
             }
             TaskStatus::Failed => Target::Failed { error: text(self.error.as_ref()), detail },
-            TaskStatus::Completed => Target::Completed { outcome: text(self.outcome.as_ref()), detail },
+            TaskStatus::Completed => Target::Completed { outcome: text(self.outcome.as_ref()), detail, delivery: None },
             TaskStatus::Skipped => Target::Skipped { reason },
         }
     }

@@ -108,6 +108,7 @@ fn completed(complete: &Complete) -> Result<Command, Rejection> {
     let to = Target::Completed {
         outcome: Some(complete.summary.to_string()),
         detail: Some(Json::from_stored(Value::to_string(&detail))),
+        delivery: None,
     };
     Ok(Command::Move { task: task(&complete.task_id)?, attempt: None, to })
 }

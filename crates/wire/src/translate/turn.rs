@@ -103,7 +103,7 @@ impl TurnAct {
     pub fn commands(self, turn: TurnFence) -> Vec<Command> {
         match self {
             Self::Complete { outcome, detail } => {
-                vec![moved(turn, Target::Completed { outcome: Some(outcome), detail: Some(detail) })]
+                vec![moved(turn, Target::Completed { outcome: Some(outcome), detail: Some(detail), delivery: None })]
             }
             Self::Continue { summary, detail } => vec![records(turn, summary, detail), Command::Renew],
             Self::Ask { reason, question } => vec![

@@ -158,7 +158,7 @@ fn what_may_name_the_work_is_tried_in_order() {
             evidence: Json::from_stored(json!({"commit": commit}).to_string()),
         };
         scene.run(Command::RecordVerification(Box::new(found))).await;
-        let to = engine::command::Target::Completed { outcome: Some("done".to_owned()), detail: None };
+        let to = engine::command::Target::Completed { outcome: Some("done".to_owned()), detail: None, delivery: None };
         scene.run(Command::Move { task, attempt: Some(1), to }).await;
         let id = scene.workflow.parse().unwrap();
         let page = scene.desk.service.view(move |world| completed(world, id, None, 10)).await.unwrap();

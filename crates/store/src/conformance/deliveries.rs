@@ -1,0 +1,91 @@
+//! Random test commands on work in git: what completions deliver, and what people do with it.
+
+use engine::command::Target;
+use engine::delivery::{
+    CheckOutcome, DeliveredWork, DeliveryMove, DeliveryReport, DeliveryStatus, DeliverySubject, UncheckedReason,
+};
+use engine::id::{TaskId, WorkflowId};
+use engine::tables::Tables;
+use engine::{Caller, Command, Rights};
+
+use super::plans::{maybe_text, text};
+use super::script::ConformanceScript;
+
+impl ConformanceScript {
+    pub(super) fn delivery(&mut self, tables: &Tables) -> (Caller, Command) {
+        let caller = if self.chance.percent(80) { Self::person() } else { self.caller(tables) };
+        if self.chance.percent(20) {
+            let workflow = self.workflow(tables);
+            let (check, work) = (self.check_outcome(), Box::new(self.delivered_work()));
+            return (caller, Command::DeliverWorkflow { workflow, check, work });
+        }
+        if self.chance.percent(30) {
+            return self.completion(tables);
+        }
+        let of_task = self.chance.percent(70);
+        let task = self.chance.key(&tables.deliveries).unwrap_or(TaskId::LAST);
+        let workflow = self.chance.key(&tables.workflow_deliveries).unwrap_or(WorkflowId::LAST);
+        let subject = if of_task { DeliverySubject::Task(task) } else { DeliverySubject::Workflow(workflow) };
+        let state = match subject {
+            DeliverySubject::Task(task) => tables.deliveries.get(&task).map(|row| row.state.status()),
+            DeliverySubject::Workflow(id) => tables.workflow_deliveries.get(&id).map(|row| row.state.status()),
+        };
+        let from = state.filter(|_| self.chance.percent(85)).or_else(|| self.chance.pick(DeliveryStatus::ALL));
+        let from = from.unwrap_or(DeliveryStatus::Waiting);
+        let to = match (from, self.chance.percent(50)) {
+            (DeliveryStatus::Waiting, true) => {
+                let word = |script: &mut Self| text(&mut script.chance);
+                DeliveryMove::Merge { into: word(self), before: word(self), commit: word(self) }
+            }
+            (DeliveryStatus::Waiting, false) => DeliveryMove::Drop { kept_as: maybe_text(&mut self.chance) },
+            _ => DeliveryMove::Wait,
+        };
+        (caller, Command::MoveDelivery { subject, from, to })
+    }
+
+    /// Returns the command by which a runner completes a held task and reports its work.
+    fn completion(&mut self, tables: &Tables) -> (Caller, Command) {
+        let held: Vec<_> = tables.tasks.values().filter(|task| task.holder().is_some()).collect();
+        let Some(task) = self.chance.pick(&held) else { return (Self::person(), Command::OpenList) };
+        let caller =
+            task.holder().map_or_else(Self::person, |agent| Caller { rights: Rights::Runner, ..Caller::agent(agent) });
+        let report = DeliveryReport {
+            check: self.check_outcome(),
+            work: self.delivered_work(),
+            in_plan: self.chance.percent(30).then(|| "c7".to_owned()),
+        };
+        let delivery = Some(Box::new(report));
+        let to = Target::Completed { outcome: Some("done".to_owned()), detail: None, delivery };
+        (caller, Command::Move { task: task.id, attempt: Some(task.attempt), to })
+    }
+
+    fn check_outcome(&mut self) -> CheckOutcome {
+        let said = text(&mut self.chance);
+        let why = match self.chance.below(9) {
+            0 => return CheckOutcome::Checked { command: said, ms: 6_400 },
+            1 => return CheckOutcome::CheckedFlaky { command: said, run: 2, of: 3, ms: 0 },
+            2 => return CheckOutcome::NoChanges,
+            3 => UncheckedReason::NoCheck,
+            4 => UncheckedReason::NotRun,
+            5 => UncheckedReason::Baseline { command: said },
+            6 => UncheckedReason::TimedOut { command: said },
+            7 => UncheckedReason::CheckChanged { script: said },
+            _ => UncheckedReason::TakenAsIs { reason: said },
+        };
+        CheckOutcome::Unchecked { why }
+    }
+
+    pub(super) fn delivered_work(&mut self) -> DeliveredWork {
+        DeliveredWork {
+            branch: format!("handover/{}", self.chance.below(9)),
+            base_branch: self.chance.percent(60).then(|| "main".to_owned()),
+            base: "c0".to_owned(),
+            commit: text(&mut self.chance),
+            tree: "t1".to_owned(),
+            files: self.chance.between(0, 9),
+            added: self.chance.between(0, u32::MAX),
+            removed: 0,
+            tries: self.chance.between(1, 3),
+        }
+    }
+}
