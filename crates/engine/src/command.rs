@@ -21,6 +21,7 @@ use crate::json::Json;
 use crate::notice::Channel;
 use crate::plan::{PlanPiece, PlanTask};
 use crate::review::FindingDecision;
+use crate::sent_back::SendBackNote;
 use crate::task::{BlockKind, Status};
 use crate::template::TemplateBody;
 use crate::turn::{Purpose, TurnResult};
@@ -194,6 +195,20 @@ pub enum Command {
         task: TaskId,
         attempt: Option<u32>,
         to: Target,
+    },
+    /// Gives a task back to its agent: completed work that waits, or a blocked or failed task. The text and the notes say
+    /// what to change.
+    SendTaskBack {
+        task: TaskId,
+        text: String,
+        notes: Vec<SendBackNote>,
+    },
+    /// A person completes a task as it is, although its verification failed or it changed no files. `work` is the work
+    /// in git, if there is any.
+    TakeAsIs {
+        task: TaskId,
+        reason: String,
+        work: Option<Box<DeliveredWork>>,
     },
     SetTaskPlan {
         task: TaskId,

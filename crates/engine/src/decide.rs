@@ -11,7 +11,7 @@ use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::rules::{
     agent, answer, approval, claim, conversation, delivery, inbox, lapse, notice, pass, place, plan, record, regain,
-    replan, review, section, status, token, turn, workflow,
+    replan, review, section, send_back, status, token, turn, workflow,
 };
 use crate::time::{Stamp, Timestamp};
 use crate::world::{DecisionStop, Need, World};
@@ -151,6 +151,8 @@ fn run(case: &mut Case<'_>, command: &Command) -> Result<Reply, DecisionStop> {
         Command::Release { task, attempt, reason } => claim::release(case, *task, *attempt, reason.as_deref()),
         Command::Sweep { workflow } => claim::sweep(case, *workflow),
         Command::Move { task, attempt, to } => status::move_task(case, *task, *attempt, to),
+        Command::SendTaskBack { task, text, notes } => send_back::send_back(case, *task, text, notes),
+        Command::TakeAsIs { task, reason, work } => send_back::take_as_is(case, *task, reason, work.as_deref()),
         Command::SetTaskPlan { task, attempt, plan, context } => {
             record::set_plan(case, *task, *attempt, plan, context.as_ref())
         }

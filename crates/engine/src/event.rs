@@ -16,6 +16,7 @@ use crate::json::Json;
 use crate::key::StoredKey;
 use crate::notice::Notice;
 use crate::plan::PlanPiece;
+use crate::protection::Protection;
 use crate::reminder::Reminder;
 use crate::review::{Finding, Review, ReviewRound};
 use crate::runner::Runner;
@@ -221,13 +222,17 @@ pub enum Event {
         checkpoint: Box<Checkpoint>,
         failed: Option<String>,
     },
-    /// An agent got back its expired claim with the same attempt number. The expiry does not count as a used attempt.
+    /// An agent got back its claim with the same attempt number: the lease had expired, or the task was sent back. The
+    /// expiry does not count as a used attempt.
     Regained {
         task: TaskId,
         workflow: WorkflowId,
         agent: AgentId,
         attempt: u32,
         until: Timestamp,
+        /// True when the task was sent back to the agent. False when the agent's lease had expired.
+        #[serde(default)]
+        sent_back: bool,
     },
     Moved(Box<Moved>),
     TaskPlanned {
@@ -331,6 +336,12 @@ pub enum Event {
         notice: Box<Notice>,
     },
 
+    /// A person took the protections of a task away, because they took the task as it is.
+    ProtectionsRemoved {
+        task: TaskId,
+        workflow: WorkflowId,
+        removed: Vec<Protection>,
+    },
     /// A runner completed a task and reported its work in git.
     Delivered {
         delivery: Box<Delivery>,

@@ -55,6 +55,10 @@ pub enum Write {
     /// Records that this task is completed or skipped, so each task that waits for it waits for one task less.
     Met(TaskId),
     Waits(TaskId, u32),
+    /// Records that this task is open again, so each task that depends on it waits for one task more.
+    Reopened(TaskId),
+    /// Takes all protections of a task away.
+    Unprotected(TaskId),
     Edges(Vec<(TaskId, TaskId)>),
     /// Deletes these tasks with all rows that belong to them.
     Drop(Vec<TaskId>),
@@ -283,7 +287,8 @@ impl Fold<'_> {
             Event::LeaseEnded { task, cause, checkpoint, failed, .. } => {
                 self.lease_ended(*task, *cause, checkpoint, failed.as_deref());
             }
-            Event::Regained { task, agent, until, .. } => self.regained(*task, *agent, *until),
+            Event::Regained { task, agent, until, sent_back, .. } => self.regained(*task, *agent, *until, *sent_back),
+            Event::ProtectionsRemoved { task, .. } => self.unprotected(*task),
             Event::Moved(moved) => self.moved(moved),
             Event::TaskPlanned { task, plan, context, .. } => {
                 self.detail(*task, |detail| {

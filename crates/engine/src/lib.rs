@@ -42,6 +42,7 @@ pub mod review;
 pub mod runner;
 pub mod scope;
 pub mod section;
+pub mod sent_back;
 #[cfg(feature = "tables")]
 pub mod tables;
 pub mod task;

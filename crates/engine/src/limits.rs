@@ -47,6 +47,9 @@ pub const KEY_BYTES_MAX: usize = 256;
 /// The maximum length of a path or a glob, in bytes. Longer paths and globs are refused.
 pub const PATH_BYTES_MAX: usize = 4096;
 
+/// The maximum number of remarks with which a task is sent back. One person writes them, and the agent reads them all.
+pub const SEND_BACK_NOTES_MAX: usize = 200;
+
 /// The maximum number of tasks in a plan. A larger plan is refused.
 pub const PLAN_TASKS_MAX: usize = 100_000;
 /// The maximum number of dependencies in a plan; a plan with more is refused. The largest plan has 100,000 tasks, so

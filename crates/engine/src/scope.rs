@@ -55,6 +55,8 @@ impl Command {
             Self::Crash { .. } => "crash",
             Self::Regain { .. } => "regain",
             Self::Move { .. } => "move",
+            Self::SendTaskBack { .. } => "send_task_back",
+            Self::TakeAsIs { .. } => "take_as_is",
             Self::SetTaskPlan { .. } => "set_task_plan",
             Self::ReplanTask { .. } => "replan_task",
             Self::AddCheckpoint { .. } => "add_checkpoint",
@@ -103,6 +105,8 @@ impl Command {
             | Self::Crash { task, .. }
             | Self::Regain { task, .. }
             | Self::Move { task, .. }
+            | Self::SendTaskBack { task, .. }
+            | Self::TakeAsIs { task, .. }
             | Self::SetTaskPlan { task, .. }
             | Self::ReplanTask { task, .. }
             | Self::AddCheckpoint { task, .. }
@@ -212,6 +216,9 @@ impl Command {
             | Self::AddCheckpoint { task, .. }
             | Self::AssignWorkspace { task, .. } => needs.push(Need::Task(*task)),
             Self::SetTaskPlan { task, .. } => needs.extend([Need::Task(*task), Need::Detail(*task)]),
+            Self::SendTaskBack { task, .. } | Self::TakeAsIs { task, .. } => {
+                needs.extend([Need::Task(*task), Need::Detail(*task), Need::Delivery(*task)]);
+            }
             Self::SendBack(sent) => needs.extend(sent.report.needs()),
             Self::GoOn { report, .. } => needs.extend(report.needs()),
             Self::PassGate(asked) => needs.push(ApprovalNeed::Sealed(asked.asked.fingerprint.clone()).into()),

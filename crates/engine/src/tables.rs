@@ -114,6 +114,18 @@ impl Tables {
                     }
                 }
             }
+            Write::Reopened(id) => {
+                for waiting in edges(&self.dependents, id).collect::<Vec<_>>() {
+                    if let Some(task) = self.tasks.get_mut(&waiting) {
+                        task.unmet += 1;
+                    }
+                }
+            }
+            Write::Unprotected(id) => {
+                if let Some(task) = self.tasks.get_mut(&id) {
+                    (task.gate, task.review, task.limited, task.verify) = (false, false, false, false);
+                }
+            }
             Write::Waits(id, unmet) => {
                 if let Some(task) = self.tasks.get_mut(&id) {
                     task.unmet = unmet;

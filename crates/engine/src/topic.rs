@@ -84,6 +84,7 @@ impl Event {
             | Self::CheckpointAdded { workflow, .. }
             | Self::DeliveryMoved { workflow, .. }
             | Self::DeliveryWithdrawn { workflow, .. }
+            | Self::ProtectionsRemoved { workflow, .. }
             | Self::WorkspaceAssigned { workflow, .. } => Some(Topic::Workflow(*workflow)),
             Self::RepositoryRegistered { .. }
             | Self::TemplateCreated { .. }
@@ -137,6 +138,7 @@ impl Event {
             | Self::Regained { task, .. }
             | Self::TaskPlanned { task, .. }
             | Self::DeliveryWithdrawn { task, .. }
+            | Self::ProtectionsRemoved { task, .. }
             | Self::WorkspaceAssigned { task, .. } => Some(*task),
             Self::Reminded { reminder } => Some(reminder.task),
             Self::Registered { .. }
@@ -246,6 +248,7 @@ impl Event {
             Self::WorkflowDelivered { .. } => "workflow_delivered",
             Self::DeliveryMoved { .. } => "delivery_moved",
             Self::DeliveryWithdrawn { .. } => "delivery_withdrawn",
+            Self::ProtectionsRemoved { .. } => "protections_removed",
             Self::Sent { .. } => "sent",
             Self::Answered { .. } => "answered",
             Self::Marked { .. } => "marked",

@@ -54,7 +54,7 @@ const SEEDS: u64 = 2_000;
 const STEPS: u64 = 120;
 /// The number of seeds within which the checker of the invariants must find every fault that the test plants in the
 /// engine on purpose.
-const FAULT_SEEDS: u64 = 60;
+const FAULT_SEEDS: u64 = 120;
 /// The number of seeds within which the simulated callers must meet every situation of the list `WANTED`, such as
 /// certain refusals. The rarest situation is a script that resumes a task while a question to a person is open.
 const TALLY_SEEDS: u64 = 300;

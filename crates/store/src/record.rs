@@ -42,6 +42,8 @@ fn push(write: Write, ops: &mut Vec<Op>) -> Result<(), Fault> {
         Write::Noted { task, checkpoints, at } => run(sql::NOTE_TASK, vec![checkpoints.into(), at.into(), text(task)]),
         Write::Detail(id, detail) => run(sql::PUT_DETAIL, row::detail(id, &detail)),
         Write::Met(id) => run(sql::MET, vec![text(id)]),
+        Write::Reopened(id) => run(sql::REOPENED, vec![text(id)]),
+        Write::Unprotected(id) => run(sql::UNPROTECTED, vec![text(id)]),
         Write::Waits(id, unmet) => run(sql::WAITS, vec![unmet.into(), text(id)]),
         Write::Edges(edges) => {
             let piece = Arc::new(PlanPiece { tasks: Vec::new(), edges });

@@ -192,6 +192,9 @@ pub(crate) const PUT_LAST_TASK_NUMBER: &str = "INSERT INTO counter (name, value)
 pub(crate) const NOTE_TASK: &str = "UPDATE task SET checkpoints = $1, updated = $2 WHERE id = $3";
 pub(crate) const MET: &str =
     "UPDATE task SET unmet = unmet - 1 WHERE id IN (SELECT task FROM dependency WHERE depends_on = $1)";
+pub(crate) const REOPENED: &str =
+    "UPDATE task SET unmet = unmet + 1 WHERE id IN (SELECT task FROM dependency WHERE depends_on = $1)";
+pub(crate) const UNPROTECTED: &str = "UPDATE task SET gate = 0, review = 0, limited = 0, verify = 0 WHERE id = $1";
 pub(crate) const WAITS: &str = "UPDATE task SET unmet = $1 WHERE id = $2";
 pub(crate) const SHIFT: &str = "UPDATE task SET sequence = sequence + 1 WHERE workflow = $1 AND sequence >= $2";
 pub(crate) const DROP_TASK: &[&str] = &[

@@ -36,11 +36,17 @@ impl Fold<'_> {
         });
     }
 
-    pub(super) fn regained(&mut self, task: TaskId, agent: AgentId, until: Timestamp) {
+    pub(super) fn unprotected(&mut self, task: TaskId) {
+        self.task(task, |task| (task.gate, task.review, task.limited, task.verify) = (false, false, false, false));
+        self.writes.push(Write::Unprotected(task));
+    }
+
+    pub(super) fn regained(&mut self, task: TaskId, agent: AgentId, until: Timestamp, sent_back: bool) {
         let lease = Lease { agent, since: self.now, until };
         self.forget_failure(task);
         self.task(task, |task| {
-            task.crashes = task.crashes.saturating_sub(1);
+            // The lost lease counted as a crash. A task that was sent back had ended with a result.
+            task.crashes = task.crashes.saturating_sub(u32::from(!sent_back));
             task.state = TaskState::Pending { lease: Some(lease) };
         });
     }
@@ -67,7 +73,8 @@ impl Fold<'_> {
                 }
             });
         }
-        if moved.from == Status::Failed && moved.state.status() == Status::Pending {
+        let reopened = moved.from.is_met() && !moved.state.status().is_met();
+        if (moved.from == Status::Failed || reopened) && moved.state.status() == Status::Pending {
             self.forget_failure(moved.task);
         }
         self.task(moved.task, |task| {
@@ -76,6 +83,10 @@ impl Fold<'_> {
                 task.crashes = 0;
             }
         });
+        if reopened {
+            self.writes.push(Write::Reopened(moved.task));
+            self.workflow(moved.workflow, |workflow| workflow.open += 1);
+        }
         if moved.state.status().is_met() {
             self.writes.push(Write::Met(moved.task));
             self.workflow(moved.workflow, |workflow| workflow.open = workflow.open.saturating_sub(1));

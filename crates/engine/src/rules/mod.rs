@@ -21,6 +21,7 @@ pub(crate) mod regain;
 pub(crate) mod replan;
 pub(crate) mod review;
 pub(crate) mod section;
+pub(crate) mod send_back;
 pub(crate) mod status;
 pub(crate) mod token;
 pub(crate) mod turn;

@@ -23,6 +23,10 @@ pub(crate) enum Loosening {
     Replace,
     /// Moves a blocked task to another status, so that it is no longer blocked.
     Unblock,
+    /// Gives a task back to its agent.
+    SendBack,
+    /// Completes a task although its verification failed.
+    TakeAsIs,
 }
 
 impl Loosening {
@@ -32,6 +36,8 @@ impl Loosening {
             Self::Remove => "remove",
             Self::Replace => "replace",
             Self::Unblock => "unblock",
+            Self::SendBack => "send back",
+            Self::TakeAsIs => "take as it is",
         }
     }
 }
@@ -66,6 +72,13 @@ fn protected(case: &Case<'_>, act: String, by: Vec<Protection>) -> DecisionStop 
 pub(crate) fn task(case: &Case<'_>, task: &Task, loosening: Loosening) -> Result<(), DecisionStop> {
     let by = protections(case, task)?;
     if by.is_empty() { Ok(()) } else { Err(refused(case, task, loosening, by)) }
+}
+
+/// Returns the refusal of an act on a task that only a person may do. It names the task's protections.
+pub(crate) fn persons_act(case: &Case<'_>, task: &Task, loosening: Loosening) -> Result<DecisionStop, DecisionStop> {
+    case.names_an_agent(Some(task))?;
+    let by = task.protections();
+    Ok(refused(case, task, loosening, if by.is_empty() { vec![Protection::Workflow] } else { by }))
 }
 
 /// Refuses to remove a task from the plan when the task is protected (for example by a required review), or waits for a

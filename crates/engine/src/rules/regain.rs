@@ -1,11 +1,11 @@
-//! The rules for regaining an expired claim. The agent that held the task must be alive, and no other agent may have
-//! taken the task.
+//! Regaining a claim: its lease expired or the task was sent back, and no other agent took the task.
 //!
 //! A machine that gives no sign of life for the length of a lease loses its claims. After that, other agents can take
 //! the tasks. When the machine wakes up, it asks for each of its claims again before it continues:
 //!
 //! ```text
 //! ended by the clock, open, the same attempt ──> held again; nothing counts against the attempts
+//! sent back to this agent, open, the same attempt ──> held again
 //! held by another agent, a later attempt, ended in another way ──> CLAIM_LOST
 //! ```
 
@@ -17,8 +17,10 @@ use crate::id::{AgentId, TaskId};
 use crate::lapse_evidence;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
-use crate::rules::claim;
+use crate::rules::{claim, workflow};
+use crate::sent_back::SentBack;
 use crate::task::{Task, TaskState};
+use crate::workflow::WorkflowStatus;
 use crate::world::{CheckpointNeed, DecisionStop};
 
 /// The number of newest checkpoints that are searched for the record of the claim's end. Other agents may have added
@@ -39,9 +41,10 @@ pub(crate) fn regain(case: &mut Case<'_>, id: TaskId, attempt: u32) -> Result<Re
         }
         return Ok(Reply::Claimed { task: id, attempt, until, review: task.review });
     }
-    if task.attempt != attempt || !is_open(task) || !ended_by_clock(case, task, agent)? {
+    let end = if task.attempt == attempt && is_open(task) { claim_end(case, task, agent)? } else { None };
+    let Some(end) = end else {
         return Err(Refusal::ClaimLost { task: id, holder: case.live_holder(task)?, attempt: task.attempt }.into());
-    }
+    };
     let start = claim::may_go_on(case, task, workflow, agent)?;
     claim::end_dead(case, &start);
     // Load the task's detail (its long texts). It has the stored outcome of a failed task, which regaining the claim
@@ -49,7 +52,11 @@ pub(crate) fn regain(case: &mut Case<'_>, id: TaskId, attempt: u32) -> Result<Re
     if matches!(task.state, TaskState::Failed { .. }) {
         case.world.detail(id)?;
     }
-    case.events.push(Event::Regained { task: id, workflow: workflow.id, agent, attempt, until });
+    if workflow.status == WorkflowStatus::Ready {
+        workflow::moved(case, workflow, WorkflowStatus::InProgress, None);
+    }
+    let sent_back = end == ClaimEnd::SentBack;
+    case.events.push(Event::Regained { task: id, workflow: workflow.id, agent, attempt, until, sent_back });
     case.touch(agent)?;
     Ok(Reply::Claimed { task: id, attempt, until, review: task.review })
 }
@@ -69,12 +76,27 @@ fn is_open(task: &Task) -> bool {
     }
 }
 
-/// Returns whether this agent made the last claim of the task, and the claim ended because its lease expired.
-fn ended_by_clock(case: &Case<'_>, task: &Task, agent: AgentId) -> Result<bool, DecisionStop> {
+/// The way in which the last claim of a task ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ClaimEnd {
+    Clock,
+    SentBack,
+}
+
+/// Returns the way in which this agent's claim of the task ended. Returns `None` when the last claim was not this
+/// agent's, or ended in another way.
+fn claim_end(case: &Case<'_>, task: &Task, agent: AgentId) -> Result<Option<ClaimEnd>, DecisionStop> {
     let after = task.checkpoints.saturating_sub(NOTES_MAX);
     let need = CheckpointNeed { task: task.id, after, limit: NOTES_MAX };
-    let notes = case.world.ask(&need)?.iter().rev();
-    let ends = notes.filter(|note| note.note.kind == Kind::Recovery && note.by == Actor::Engine);
-    let last = ends.map(|note| (note.attempt, note.note.detail.as_ref())).next();
-    Ok(last.is_some_and(|(attempt, detail)| attempt == task.attempt && lapse_evidence::names(detail, agent)))
+    for note in case.world.ask(&need)?.iter().rev() {
+        if let Some(record) = SentBack::of(task, note) {
+            let own = record.agent == Some(agent) && note.attempt == task.attempt;
+            return Ok(own.then_some(ClaimEnd::SentBack));
+        }
+        if note.note.kind == Kind::Recovery && note.by == Actor::Engine {
+            let own = note.attempt == task.attempt && lapse_evidence::names(note.note.detail.as_ref(), agent);
+            return Ok(own.then_some(ClaimEnd::Clock));
+        }
+    }
+    Ok(None)
 }

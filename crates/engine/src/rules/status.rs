@@ -16,6 +16,7 @@ use crate::reply::Reply;
 use crate::rules::claim::dependencies_met;
 use crate::rules::protect::{self, Loosening};
 use crate::rules::{approval, block, delivery, review, workflow};
+use crate::sent_back::SentBack;
 use crate::task::{Lease, Status, Task, TaskBlock, TaskState};
 use crate::workflow::Workflow;
 use crate::world::DecisionStop;
@@ -41,7 +42,9 @@ pub(crate) fn move_task(
         protect::task(case, task, loosening)?;
     }
     let actor = may_move(case, task, attempt, target)?;
-    if from == Status::Pending && target != Status::Skipped {
+    // The claim of a held task has checked the dependencies. A dependency that was sent back since then does not stop
+    // the holder.
+    if from == Status::Pending && target != Status::Skipped && task.holder().is_none() {
         dependencies_met(case, task)?;
     }
     let step = StatusStep { task, workflow, actor };
@@ -74,10 +77,11 @@ fn loosens(task: &Task, target: Status) -> Option<Loosening> {
     }
 }
 
-struct StatusStep<'a> {
-    task: &'a Task,
-    workflow: &'a Workflow,
-    actor: Actor,
+/// A change of a task's status: the task, its workflow, and the actor that makes the change.
+pub(crate) struct StatusStep<'a> {
+    pub(crate) task: &'a Task,
+    pub(crate) workflow: &'a Workflow,
+    pub(crate) actor: Actor,
 }
 
 fn check_target(to: &Target) -> Result<(), Refusal> {
@@ -286,7 +290,11 @@ fn resume(
         (None, true) => Some(format!("{} unregistered while the task was paused", held.agent)),
         (None, false) => None,
     };
-    let note = summary.map(|summary| Note::plain(kind, summary));
+    let mut note = summary.map(|summary| Note::plain(kind, summary));
+    if let (true, Some(note)) = (gone, &mut note) {
+        // When the agent registers again before another agent claims the task, it continues with the same attempt.
+        note.detail = SentBack { agent: Some(held.agent), notes: Vec::new(), work: None }.json();
+    }
     moved.checkpoint = note.map(|note| Checkpoint::after(task, &mut case.ids, step.actor, note, case.now));
     if gone {
         return Ok(TaskState::Pending { lease: None });
@@ -324,7 +332,9 @@ fn pass_through(case: &mut Case<'_>, task: &Task, target: Status) {
     }
 }
 
-fn finish(case: &mut Case<'_>, step: &StatusStep<'_>, mut moved: Moved) -> Result<Reply, DecisionStop> {
+/// Records a change of a task's status with its consequences: freed tasks, messages about a block, and the status of
+/// the workflow.
+pub(crate) fn finish(case: &mut Case<'_>, step: &StatusStep<'_>, mut moved: Moved) -> Result<Reply, DecisionStop> {
     let StatusStep { task, workflow, .. } = *step;
     let status = moved.state.status();
     if passes_through(task, status) {

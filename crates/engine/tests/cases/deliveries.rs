@@ -5,6 +5,7 @@ use engine::delivery::{
     CheckOutcome, DeliveredWork, Delivery, DeliveryMove, DeliveryReport, DeliveryState, DeliveryStatus,
     DeliverySubject, UncheckedReason,
 };
+use engine::sent_back::SendBackNote;
 
 use crate::bench::{Bench, Words};
 use crate::show::time;
@@ -49,6 +50,16 @@ pub(crate) fn work(branch: String) -> DeliveredWork {
 /// branch`. With `of=workflow`, the name is that of a workflow.
 pub(crate) fn command(bench: &mut Bench, verb: &str, words: &mut Words) -> Result<Command, String> {
     let name = words.word("a name")?;
+    if verb == "send_back" {
+        let (file, line) = (words.named("file"), words.number("line")?);
+        let note = |file| SendBackNote { file, line, text: "look here".to_owned() };
+        let (task, notes) = (bench.task(&name), file.map(note).into_iter().collect());
+        return Ok(Command::SendTaskBack { task, text: words.word("a text")?, notes });
+    }
+    if verb == "take_as_is" {
+        let work = words.named("branch").map(|branch| Box::new(work(branch)));
+        return Ok(Command::TakeAsIs { task: bench.task(&name), reason: words.word("a reason")?, work });
+    }
     if verb == "deliver" {
         let (branch, check) = (words.word("a branch")?, outcome(words.named("check").as_deref())?);
         return Ok(Command::DeliverWorkflow { workflow: bench.workflow(&name), check, work: Box::new(work(branch)) });

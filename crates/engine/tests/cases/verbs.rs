@@ -48,7 +48,9 @@ pub(crate) fn command(bench: &mut Bench, verb: &str, words: &mut Words) -> Resul
         | "revoke_approval" | "consume" | "expire" | "see" | "take" | "settle" => {
             crate::turns::command(bench, verb, words).map(Ok)
         }
-        "merge" | "drop" | "wait_again" | "deliver" => crate::deliveries::command(bench, verb, words).map(Ok),
+        "send_back" | "take_as_is" | "merge" | "drop" | "wait_again" | "deliver" => {
+            crate::deliveries::command(bench, verb, words).map(Ok)
+        }
         "review" | "round" | "answered" | "fails" | "decide" => crate::reviews::command(bench, verb, words).map(Ok),
         "send" | "broadcast" | "answer" | "read" | "archive" => message(bench, verb, words).map(Ok),
         other => Err(format!("no verb {other}")),

@@ -94,7 +94,7 @@ impl Crew {
             Status::Planning => Target::Planning,
             Status::InProgress => Target::InProgress { answer: self.text() },
             Status::Completed => {
-                let delivery = self.rng.percent(40).then(|| Box::new(crate::deliveries::report(&mut self.rng)));
+                let delivery = self.rng.percent(25).then(|| Box::new(crate::deliveries::report(&mut self.rng)));
                 Target::Completed {
                     outcome: self.text(),
                     detail: self.rng.percent(20).then(|| json("{\"ok\":true}")),
@@ -203,7 +203,8 @@ impl Crew {
                 Command::AddCheckpoint { task, attempt: None, note }
             }
             3 => Command::Send { to: self.recipients(tables), draft: self.draft(tables) },
-            4 | 5 => crate::deliveries::decision(&mut self.rng, tables),
+            4 => crate::deliveries::verdict(&mut self.rng, tables, task),
+            5 => crate::deliveries::decision(&mut self.rng, tables),
             _ => Command::Move { task, attempt: None, to: self.target(Some(status)) },
         };
         self.order(caller, command, None)

@@ -103,6 +103,7 @@ pub(crate) fn about(command: &Command) -> Option<(TaskId, Option<u32>)> {
         | Command::SetTaskPlan { task, attempt, .. }
         | Command::ReplanTask { task, attempt, .. }
         | Command::AddCheckpoint { task, attempt, .. } => Some((*task, *attempt)),
+        Command::SendTaskBack { task, .. } | Command::TakeAsIs { task, .. } => Some((*task, None)),
         _ => None,
     }
 }
@@ -141,6 +142,7 @@ fn everything_is_logged(seen: &Seen<'_>) -> Verdict {
             | Event::LeaseEnded { task, .. }
             | Event::TaskPlanned { task, .. }
             | Event::TaskRemoved { task, .. } => drop(named.insert(*task)),
+            Event::ProtectionsRemoved { task, .. } => drop(named.insert(*task)),
             Event::Moved(moved) => drop(named.insert(moved.task)),
             Event::CheckpointAdded { checkpoint, .. } => drop(named.insert(checkpoint.task)),
             Event::Replanned { removed, .. } => named.extend(removed),
@@ -344,6 +346,15 @@ fn completion(seen: &Seen<'_>, memory: &mut Memory) -> Verdict {
             hold!(!was_met, "(d) what is done stays", "{id} is gone");
             continue;
         };
+        if was_met && matches!(&seen.step.command, Command::SendTaskBack { task, .. } if *task == id) {
+            let rights = voice::rights(seen.before, seen.step);
+            hold!(rights.may_override(), "(d) only people send work back", "{rights:?} sent {before:?} back");
+            let open = after.status() == Status::Pending && after.holder().is_none();
+            hold!(open, "(d) what is sent back is open", "{after:?}");
+            memory.met.remove(&id);
+            memory.sent_back.insert(id);
+            continue;
+        }
         if was_met {
             let same = before.is_some_and(|before| before.state == after.state && before.attempt == after.attempt);
             hold!(same, "(d) what is done stays", "{before:?} became {after:?}");
@@ -355,12 +366,14 @@ fn completion(seen: &Seen<'_>, memory: &mut Memory) -> Verdict {
         hold!(memory.met.insert(id), "(d) a task is done once", "{id} is done again");
         let TaskState::Completed { by, outcome } = &after.state else { continue };
         hold!(!outcome.trim().is_empty(), "(d) nothing is completed without an outcome", "{after:?}");
+        let before = before.filter(|_| !matches!(seen.step.command, Command::TakeAsIs { .. }));
         let verified = !after.verify || voice::rights(seen.before, seen.step) == Rights::Runner;
         hold!(verified, "(d) what is verified is completed by the runner", "{after:?}");
         let person = voice::rights(seen.before, seen.step) == Rights::Person;
         let reviewed = !after.review || person || is_reviewed(seen.before, after);
         hold!(reviewed, "(d) what is reviewed is completed after its review", "{after:?}");
-        let open = crate::recount::unmet(seen.before, id);
+        // A holder may finish although a dependency was sent back after the claim.
+        let open = crate::recount::unmet_but(seen.before, id, &memory.sent_back);
         hold!(open == 0, "(d) nothing is completed with unmet dependencies", "{id} waits for {open}");
         if let (Actor::Agent(agent), Some(before)) = (by, before) {
             let holder = live_holder(seen.before, before, seen.step);

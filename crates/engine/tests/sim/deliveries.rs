@@ -55,11 +55,27 @@ pub(crate) fn decision(rng: &mut SeededRandom, tables: &Tables) -> Command {
     Command::MoveDelivery { subject: DeliverySubject::Task(task), from, to }
 }
 
+/// Returns a command by which a person sends a task back, mostly one whose work waits, or takes it as it is.
+pub(crate) fn verdict(rng: &mut SeededRandom, tables: &Tables, stuck: TaskId) -> Command {
+    let waits: Vec<TaskId> = tables.deliveries.keys().copied().collect();
+    let waiting = if rng.percent(60) { rng.pick(&waits).copied() } else { None };
+    let task = waiting.unwrap_or(stuck);
+    if rng.percent(25) {
+        return Command::TakeAsIs { task, reason: "fine".to_owned(), work: rng.percent(60).then(|| Box::new(work())) };
+    }
+    Command::SendTaskBack { task, text: "again".to_owned(), notes: Vec::new() }
+}
+
 /// Checks that only a runner delivers, that people and not agents decide, and that work belongs to completed tasks.
 pub(crate) fn step(seen: &Seen<'_>) -> Verdict {
     for event in &seen.change.events {
         match event {
             Event::Delivered { delivery } => {
+                if matches!(seen.step.command, Command::TakeAsIs { .. }) {
+                    let person = voice::rights(seen.before, seen.step) == Rights::Person;
+                    hold!(person, "(p) a person takes work as it is", "{delivery:?}");
+                    continue;
+                }
                 let before = seen.before.tasks.get(&delivery.task);
                 let holder = before.and_then(engine::task::Task::holder);
                 hold!(holder == Some(delivery.agent), "(p) work names the agent that did it", "{delivery:?}");

@@ -173,7 +173,9 @@ impl Fault {
             Self::NoFence => {
                 let task = about(&step.command).and_then(|(id, _)| tables.tasks.get(&id))?;
                 let holder = live_holder(tables, task, step)?;
-                if matches!(step.command, Command::Claim { .. }) || overrides(tables, step) {
+                // A keyed call would be answered from another agent's keys, which breaks another rule first.
+                let keyed = step.caller.key.is_some();
+                if keyed || matches!(step.command, Command::Claim { .. }) || overrides(tables, step) {
                     return None;
                 }
                 bent.caller.agent = Some(holder);

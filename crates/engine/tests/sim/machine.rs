@@ -41,6 +41,8 @@ pub(crate) struct Memory {
     pub(crate) sent: BTreeMap<MailboxOwner, Vec<MessageId>>,
     pub(crate) keys: BTreeMap<KeyId, StoredKey>,
     pub(crate) met: BTreeSet<TaskId>,
+    /// The tasks that were completed and then sent back.
+    pub(crate) sent_back: BTreeSet<TaskId>,
     /// For each task, the open tasks that it waited for when it was added to the plan, directly or through other tasks.
     pub(crate) planned_after: BTreeMap<TaskId, BTreeSet<TaskId>>,
     /// The tasks that were protected (by a gate, a review, limits or a contract) when they were added to the plan.

@@ -76,6 +76,13 @@ pub(crate) fn unmet(tables: &Tables, id: TaskId) -> u32 {
     u32::try_from(open.count()).unwrap_or(u32::MAX)
 }
 
+/// Counts the dependencies of a task that are neither completed nor skipped, without those that were sent back.
+pub(crate) fn unmet_but(tables: &Tables, id: TaskId, sent_back: &BTreeSet<TaskId>) -> u32 {
+    let open = edges(&tables.dependencies, id).filter(|other| !sent_back.contains(other));
+    let open = open.filter(|other| tables.tasks.get(other).is_none_or(|task| !task.status().is_met()));
+    u32::try_from(open.count()).unwrap_or(u32::MAX)
+}
+
 fn counters(tables: &Tables) -> Verdict {
     for (task, dependency) in &tables.dependencies {
         let whole = tables.tasks.contains_key(task)

@@ -5,7 +5,9 @@ use engine::delivery::{
     CheckOutcome, DeliveredWork, DeliveryMove, DeliveryReport, DeliveryStatus, DeliverySubject, UncheckedReason,
 };
 use engine::id::{TaskId, WorkflowId};
+use engine::sent_back::SendBackNote;
 use engine::tables::Tables;
+use engine::task::Status;
 use engine::{Caller, Command, Rights};
 
 use super::plans::{maybe_text, text};
@@ -21,6 +23,9 @@ impl ConformanceScript {
         }
         if self.chance.percent(30) {
             return self.completion(tables);
+        }
+        if self.chance.percent(30) {
+            return (caller, self.verdict(tables));
         }
         let of_task = self.chance.percent(70);
         let task = self.chance.key(&tables.deliveries).unwrap_or(TaskId::LAST);
@@ -41,6 +46,20 @@ impl ConformanceScript {
             _ => DeliveryMove::Wait,
         };
         (caller, Command::MoveDelivery { subject, from, to })
+    }
+
+    /// Returns the command by which a person sends a task back or takes it as it is.
+    fn verdict(&mut self, tables: &Tables) -> Command {
+        let stuck = tables.tasks.values().filter(|task| matches!(task.status(), Status::Blocked | Status::Failed));
+        let stuck: Vec<TaskId> = stuck.map(|task| task.id).chain(tables.deliveries.keys().copied()).collect();
+        let task = self.chance.pick(&stuck).unwrap_or(TaskId::LAST);
+        if self.chance.percent(30) {
+            let work = self.chance.percent(60).then(|| Box::new(self.delivered_work()));
+            return Command::TakeAsIs { task, reason: "fine".to_owned(), work };
+        }
+        let note = SendBackNote { file: "src/a.rs".to_owned(), line: Some(3), text: text(&mut self.chance) };
+        let notes = if self.chance.percent(50) { vec![note] } else { Vec::new() };
+        Command::SendTaskBack { task, text: text(&mut self.chance), notes }
     }
 
     /// Returns the command by which a runner completes a held task and reports its work.
