@@ -12,6 +12,7 @@ use crate::agent::Origin;
 use crate::approval::{self, ApprovalDecision, Source, Via};
 pub use crate::caller::{Actor, Caller, Key, KeyOwner, Rights, Standing};
 pub use crate::checkpoint::Note;
+use crate::condition::ConditionKind;
 use crate::delivery::{CheckOutcome, DeliveredWork, DeliveryMove, DeliveryReport, DeliveryStatus, DeliverySubject};
 use crate::id::{
     AgentId, ApprovalId, MessageId, ReviewId, SessionId, TaskId, TemplateId, TurnId, WorkflowId, WorkspaceId,
@@ -334,6 +335,19 @@ pub enum Command {
         review: ReviewId,
         finding: String,
         decision: FindingDecision,
+    },
+
+    // Commands about conditions of the project.
+    /// Sets a fact about the project that needs a person. The same kind and subject update the condition.
+    SetCondition {
+        kind: ConditionKind,
+        subject: String,
+        title: String,
+        detail: Json,
+    },
+    ClearCondition {
+        kind: ConditionKind,
+        subject: String,
     },
 
     // Commands about work in git.

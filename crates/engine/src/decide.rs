@@ -10,8 +10,8 @@ use crate::limits;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::rules::{
-    agent, answer, approval, claim, conversation, delivery, inbox, lapse, notice, pass, place, plan, record, regain,
-    replan, review, section, send_back, status, token, turn, workflow,
+    agent, answer, approval, claim, condition, conversation, delivery, inbox, lapse, notice, pass, place, plan, record,
+    regain, replan, review, section, send_back, status, token, turn, workflow,
 };
 use crate::time::{Stamp, Timestamp};
 use crate::world::{DecisionStop, Need, World};
@@ -194,6 +194,9 @@ fn run(case: &mut Case<'_>, command: &Command) -> Result<Reply, DecisionStop> {
         Command::StartRound(start) => review::start(case, start),
         Command::EndRound(end) => review::end(case, end),
         Command::DecideFinding { review, finding, decision } => review::decide(case, *review, finding, decision),
+
+        Command::SetCondition { kind, subject, title, detail } => condition::set(case, (*kind, subject), title, detail),
+        Command::ClearCondition { kind, subject } => condition::clear(case, *kind, subject),
 
         Command::MoveDelivery { subject, from, to } => delivery::move_delivery(case, *subject, *from, to),
         Command::DeliverWorkflow { workflow, check, work } => delivery::deliver_workflow(case, *workflow, check, work),

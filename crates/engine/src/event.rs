@@ -9,6 +9,7 @@ use crate::agent::{Agent, Origin, Renewed};
 use crate::approval::{Approval, Via, WaitingTask};
 use crate::checkpoint::Checkpoint;
 use crate::command::{Actor, SessionEnd};
+use crate::condition::{Condition, ConditionKind};
 use crate::delivery::{Delivery, DeliveryState, DeliveryStatus, DeliverySubject, WorkflowDelivery};
 use crate::id::{AgentId, ApprovalId, RepositoryId, SessionId, TaskId, TemplateId, WorkflowId, WorkspaceId};
 use crate::inbox::{MailboxOwner, Message, MessageState};
@@ -336,6 +337,14 @@ pub enum Event {
         notice: Box<Notice>,
     },
 
+    /// A fact about the project needs a person, or its text changed.
+    ConditionSet {
+        condition: Box<Condition>,
+    },
+    ConditionCleared {
+        kind: ConditionKind,
+        subject: String,
+    },
     /// A person took the protections of a task away, because they took the task as it is.
     ProtectionsRemoved {
         task: TaskId,

@@ -12,6 +12,7 @@ use crate::agent::Agent;
 use crate::approval::Approval;
 use crate::checkpoint::Checkpoint;
 use crate::command::Actor;
+use crate::condition::{Condition, ConditionKind};
 use crate::delivery::{Delivery, WorkflowDelivery};
 use crate::event::Event;
 use crate::id::{AgentId, RepositoryId, TaskId, TemplateId, WorkflowId};
@@ -95,6 +96,8 @@ pub enum Write {
     Notice(Box<Notice>),
     Delivery(Box<Delivery>),
     DropDelivery(TaskId),
+    Condition(Box<Condition>),
+    DropCondition(ConditionKind, String),
     WorkflowDelivery(Box<WorkflowDelivery>),
     Key(Box<StoredKey>),
     /// Deletes the stored answers to idempotency keys, and the reminders of conversations (counts of missing handoffs),
@@ -356,6 +359,15 @@ impl Fold<'_> {
                 }
             }
             Event::NoticeMoved { notice } => self.writes.push(Write::Notice(notice.clone())),
+            Event::ConditionSet { condition } => {
+                let key = (condition.kind, condition.subject.clone());
+                self.world.conditions.insert(key, Some((**condition).clone()));
+                self.writes.push(Write::Condition(condition.clone()));
+            }
+            Event::ConditionCleared { kind, subject } => {
+                self.world.conditions.insert((*kind, subject.clone()), None);
+                self.writes.push(Write::DropCondition(*kind, subject.clone()));
+            }
             Event::Delivered { delivery } => self.delivered(delivery),
             Event::WorkflowDelivered { delivery } => self.workflow_delivered(delivery),
             Event::DeliveryMoved { subject, state, .. } => self.delivery_moved(*subject, state),

@@ -19,6 +19,7 @@ pub mod approval;
 pub mod caller;
 pub mod checkpoint;
 pub mod command;
+pub mod condition;
 pub mod context;
 pub mod delivery;
 pub mod event;

@@ -47,6 +47,9 @@ pub const KEY_BYTES_MAX: usize = 256;
 /// The maximum length of a path or a glob, in bytes. Longer paths and globs are refused.
 pub const PATH_BYTES_MAX: usize = 4096;
 
+/// The maximum number of conditions of the project that wait for a person at once. A person reads them all on one page.
+pub const CONDITIONS_MAX: u32 = 200;
+
 /// The maximum number of remarks with which a task is sent back. One person writes them, and the agent reads them all.
 pub const SEND_BACK_NOTES_MAX: usize = 200;
 

@@ -31,6 +31,7 @@ pub enum ListQuery {
     Reviews(ReviewQuery),
     Rounds(RoundQuery),
     Findings(FindingQuery),
+    Conditions(ConditionQuery),
     Deliveries(DeliveryQuery),
     WorkflowDeliveries(WorkflowDeliveryQuery),
     Tokens(TokenQuery),
@@ -212,6 +213,12 @@ pub struct RoundQuery {
 pub struct FindingQuery {
     pub review: ReviewId,
     pub after: u32,
+    pub limit: u32,
+}
+
+/// A query for conditions of the project, the oldest first.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ConditionQuery {
     pub limit: u32,
 }
 

@@ -231,6 +231,13 @@ pub enum Reply {
         open: u32,
     },
 
+    /// A condition of the project is set. `new` is false when it was set before.
+    ConditionSet {
+        new: bool,
+    },
+    ConditionCleared {
+        was_set: bool,
+    },
     /// A delivery has this state now.
     DeliveryMoved {
         state: DeliveryState,

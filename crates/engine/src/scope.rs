@@ -85,6 +85,8 @@ impl Command {
             Self::ShowApprovals { .. } => "show_approvals",
             Self::TakeNotice { .. } => "take_notice",
             Self::SettleNotice { .. } => "settle_notice",
+            Self::SetCondition { .. } => "set_condition",
+            Self::ClearCondition { .. } => "clear_condition",
             Self::MoveDelivery { .. } => "move_delivery",
             Self::DeliverWorkflow { .. } => "deliver_workflow",
             Self::Send { .. } => "send",
@@ -167,6 +169,8 @@ impl Command {
             | Self::ShowApprovals { .. }
             | Self::TakeNotice { .. }
             | Self::SettleNotice { .. }
+            | Self::SetCondition { .. }
+            | Self::ClearCondition { .. }
             | Self::MoveDelivery { .. }
             | Self::DeliverWorkflow { .. }
             | Self::Send { .. }
@@ -235,6 +239,9 @@ impl Command {
             Self::ShowApprovals { approvals, .. } => needs.extend(approvals.iter().copied().map(Need::Approval)),
             Self::SettleNotice { approval, channel, .. } => {
                 needs.extend([Need::Approval(*approval), Need::Notice(*approval, *channel)]);
+            }
+            Self::SetCondition { kind, subject, .. } | Self::ClearCondition { kind, subject } => {
+                needs.push(Need::Condition(*kind, subject.clone()));
             }
             Self::MoveDelivery { subject, .. } => match subject {
                 DeliverySubject::Task(task) => needs.extend([Need::Task(*task), Need::Delivery(*task)]),

@@ -17,6 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::agent::Agent;
 use crate::approval::Approval;
 use crate::checkpoint::Checkpoint;
+use crate::condition::{Condition, ConditionKind};
 use crate::delivery::{Delivery, WorkflowDelivery};
 use crate::fold::Write;
 use crate::id::{
@@ -74,6 +75,7 @@ pub struct Tables {
     pub rounds: BTreeMap<(ReviewId, u32), ReviewRound>,
     pub findings: BTreeMap<(ReviewId, String), Finding>,
     pub notices: BTreeMap<(ApprovalId, Channel), Notice>,
+    pub conditions: BTreeMap<(ConditionKind, String), Condition>,
     pub deliveries: BTreeMap<TaskId, Delivery>,
     pub workflow_deliveries: BTreeMap<WorkflowId, WorkflowDelivery>,
 }
@@ -172,6 +174,8 @@ impl Tables {
             Write::Round(round) => drop(self.rounds.insert((round.review, round.number), *round)),
             Write::Finding(row) => drop(self.findings.insert((row.review, row.name.clone()), *row)),
             Write::Notice(notice) => drop(self.notices.insert((notice.approval, notice.channel), *notice)),
+            Write::Condition(row) => drop(self.conditions.insert((row.kind, row.subject.clone()), *row)),
+            Write::DropCondition(kind, subject) => drop(self.conditions.remove(&(kind, subject))),
             Write::Delivery(row) => drop(self.deliveries.insert(row.task, *row)),
             Write::DropDelivery(task) => drop(self.deliveries.remove(&task)),
             Write::WorkflowDelivery(row) => drop(self.workflow_deliveries.insert(row.workflow, *row)),

@@ -89,6 +89,8 @@ impl Event {
             Self::RepositoryRegistered { .. }
             | Self::TemplateCreated { .. }
             | Self::TemplateRemoved { .. }
+            | Self::ConditionSet { .. }
+            | Self::ConditionCleared { .. }
             | Self::TokenCreated { .. }
             | Self::TokenRevoked { .. } => Some(Topic::Registry),
             Self::Seen { .. }
@@ -179,6 +181,8 @@ impl Event {
             | Self::RunnerGone { .. }
             | Self::NoticeMoved { .. }
             | Self::WorkflowDelivered { .. }
+            | Self::ConditionSet { .. }
+            | Self::ConditionCleared { .. }
             | Self::KeyKept { .. }
             | Self::KeysForgotten => None,
         }
@@ -249,6 +253,8 @@ impl Event {
             Self::DeliveryMoved { .. } => "delivery_moved",
             Self::DeliveryWithdrawn { .. } => "delivery_withdrawn",
             Self::ProtectionsRemoved { .. } => "protections_removed",
+            Self::ConditionSet { .. } => "condition_set",
+            Self::ConditionCleared { .. } => "condition_cleared",
             Self::Sent { .. } => "sent",
             Self::Answered { .. } => "answered",
             Self::Marked { .. } => "marked",

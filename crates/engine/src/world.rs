@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 
 use crate::agent::Agent;
 use crate::approval::Approval;
+use crate::condition::{Condition, ConditionKind};
 use crate::delivery::{Delivery, WorkflowDelivery};
 use crate::id::{
     AgentId, ApprovalId, MessageId, RepositoryId, ReviewId, TaskId, TemplateId, TokenId, TurnId, WorkflowId,
@@ -75,6 +76,7 @@ pub struct World {
     pub reviews: BTreeMap<ReviewId, Option<Review>>,
     pub rounds: BTreeMap<(ReviewId, u32), Option<ReviewRound>>,
     pub findings: BTreeMap<(ReviewId, String), Option<Finding>>,
+    pub conditions: BTreeMap<(ConditionKind, String), Option<Condition>>,
     pub deliveries: BTreeMap<TaskId, Option<Delivery>>,
     pub workflow_deliveries: BTreeMap<WorkflowId, Option<WorkflowDelivery>>,
     pub answers: LoadedAnswers,
@@ -275,6 +277,15 @@ impl World {
     pub fn finding(&self, review: ReviewId, name: &str) -> Result<Option<&Finding>, DecisionStop> {
         let found = self.findings.get(&(review, name.to_owned()));
         found.map_or_else(|| missing(Need::Finding(review, name.to_owned())), |found| Ok(found.as_ref()))
+    }
+
+    /// Returns the condition of the project with this kind and subject, or `None` when there is none.
+    pub fn condition(&self, kind: ConditionKind, subject: &str) -> Result<Option<&Condition>, DecisionStop> {
+        let key = (kind, subject.to_owned());
+        match self.conditions.get(&key) {
+            Some(found) => Ok(found.as_ref()),
+            None => missing(Need::Condition(key.0, key.1)),
+        }
     }
 
     /// Returns the work of a task in git, or `None` when the task has none.

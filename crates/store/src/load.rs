@@ -43,6 +43,9 @@ pub(crate) fn query(need: &Need) -> Statement {
         Need::Review(id) => one(sql::review::REVIEW, text(id)),
         Need::Round(id, number) => Statement::new(sql::review::ROUND, [text(id), (*number).into()]),
         Need::Finding(id, name) => Statement::new(sql::review::FINDING, [text(id), name.into()]),
+        Need::Condition(kind, subject) => {
+            Statement::new(sql::delivery::CONDITION, [kind.as_str().into(), subject.into()])
+        }
         Need::Delivery(task) => one(sql::delivery::DELIVERY, text(task)),
         Need::WorkflowDelivery(id) => one(sql::delivery::WORKFLOW_DELIVERY, text(id)),
         Need::TaskIds(need) => need::task_ids(need),
@@ -106,6 +109,9 @@ pub(crate) fn absorb(need: &Need, rows: Vec<Vec<SqlValue>>, world: &mut World) -
         Need::Round(id, number) => drop(world.rounds.insert((*id, *number), one(rows, row::review::read_round)?)),
         Need::Finding(id, name) => {
             world.findings.insert((*id, name.clone()), one(rows, row::review::read_finding)?);
+        }
+        Need::Condition(kind, subject) => {
+            world.conditions.insert((*kind, subject.clone()), one(rows, row::delivery::read_condition)?);
         }
         Need::Delivery(task) => drop(world.deliveries.insert(*task, one(rows, row::delivery::read_delivery)?)),
         Need::WorkflowDelivery(id) => {

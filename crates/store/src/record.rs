@@ -86,6 +86,10 @@ fn push(write: Write, ops: &mut Vec<Op>) -> Result<(), Fault> {
         Write::Round(round) => run(sql::review::PUT_ROUND, row::review::round(&round)),
         Write::Finding(finding) => run(sql::review::PUT_FINDING, row::review::finding(&finding)),
         Write::Notice(notice) => run(sql::turn::PUT_NOTICE, row::turn::notice(&notice)),
+        Write::Condition(row) => run(sql::delivery::PUT_CONDITION, row::delivery::condition(&row)),
+        Write::DropCondition(kind, subject) => {
+            run(sql::delivery::DROP_CONDITION, vec![kind.as_str().into(), subject.into()]);
+        }
         Write::Delivery(row) => run(sql::delivery::PUT_DELIVERY, row::delivery::delivery(&row)),
         Write::DropDelivery(task) => run(sql::delivery::DROP_DELIVERY, vec![text(task)]),
         Write::WorkflowDelivery(row) => {

@@ -115,6 +115,7 @@ tables! {
         commit_id tree files added removed tries state merged_into before_commit result_commit actor decided kept_as
         created updated
     }
+    CONDITION = "condition" by "kind, subject" { kind subject title detail since updated }
     KEPT_ANSWER = "kept_answer" by "owner, act, idempotency_key" { owner act idempotency_key fingerprint answer until }
     TOPIC = "topic" by "name" { name seq hash at }
     EVENT = "event" by "xid, pos" { topic seq at type sender body prev hash }

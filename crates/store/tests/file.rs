@@ -218,7 +218,7 @@ const SINCE: &[&str] = &[
     "UPDATE handover_meta SET value = 9 WHERE name = 'schema'",
     "DROP INDEX approval_of_task; DROP INDEX message_question_of_task; \
      UPDATE handover_meta SET value = 10 WHERE name = 'schema'",
-    "DROP TABLE workflow_delivery; DROP TABLE delivery; DROP TABLE counter; DROP INDEX task_number; DROP INDEX task_named; ALTER TABLE task DROP COLUMN number; \
+    "DROP TABLE condition; DROP TABLE workflow_delivery; DROP TABLE delivery; DROP TABLE counter; DROP INDEX task_number; DROP INDEX task_named; ALTER TABLE task DROP COLUMN number; \
      DROP INDEX workflow_standing; ALTER TABLE workflow DROP COLUMN standing; ALTER TABLE workflow DROP COLUMN archived; \
      UPDATE handover_meta SET value = 11 WHERE name = 'schema'",
 ];

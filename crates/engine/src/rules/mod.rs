@@ -6,6 +6,7 @@ pub(crate) mod answer;
 pub(crate) mod approval;
 pub(crate) mod block;
 pub(crate) mod claim;
+pub(crate) mod condition;
 pub(crate) mod conversation;
 pub(crate) mod delivery;
 pub(crate) mod gate;

@@ -64,6 +64,11 @@ impl Tables {
                 let found = self.findings.get(&key).cloned();
                 world.findings.insert(key, found);
             }
+            Need::Condition(kind, subject) => {
+                let key = (*kind, subject.clone());
+                let found = self.conditions.get(&key).cloned();
+                world.conditions.insert(key, found);
+            }
             Need::Delivery(task) => drop(world.deliveries.insert(*task, self.deliveries.get(task).cloned())),
             Need::WorkflowDelivery(id) => {
                 world.workflow_deliveries.insert(*id, self.workflow_deliveries.get(id).cloned());
@@ -102,6 +107,7 @@ impl Tables {
             ListQuery::Reviews(query) => world.learn(query, self.list_reviews(query)),
             ListQuery::Rounds(query) => world.learn(query, self.list_rounds(query)),
             ListQuery::Findings(query) => world.learn(query, self.list_findings(query)),
+            ListQuery::Conditions(query) => world.learn(query, self.list_conditions(query)),
             ListQuery::Deliveries(query) => world.learn(query, self.list_deliveries(query)),
             ListQuery::WorkflowDeliveries(query) => world.learn(query, self.list_workflow_deliveries(query)),
             ListQuery::Tokens(query) => world.learn(query, self.list_tokens(query)),

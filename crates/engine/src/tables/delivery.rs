@@ -1,12 +1,19 @@
-//! Answers list queries for deliveries (the work of tasks and workflows in git) from the maps in memory, with the same
+//! Answers list queries for deliveries (the work of tasks and workflows in git) and conditions of the project from the maps in memory, with the same
 //! results as a database.
 
 use super::Tables;
 use super::list::page;
+use crate::condition::Condition;
 use crate::delivery::{Delivery, DeliveryState, WorkflowDelivery};
-use crate::list::{DeliveryQuery, WorkflowDeliveryQuery};
+use crate::list::{ConditionQuery, DeliveryQuery, WorkflowDeliveryQuery};
 
 impl Tables {
+    pub(super) fn list_conditions(&self, query: &ConditionQuery) -> Vec<Condition> {
+        // A database sorts the kinds as texts.
+        let place = |row: &&Condition| (row.since, row.kind.as_str(), row.subject.clone());
+        page(self.conditions.values(), place, |_| true, query.limit).into_iter().cloned().collect()
+    }
+
     pub(super) fn list_deliveries(&self, query: &DeliveryQuery) -> Vec<Delivery> {
         let place = |row: &&Delivery| (row.updated, row.task);
         let rows = self.deliveries.values();

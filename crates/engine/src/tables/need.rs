@@ -205,6 +205,7 @@ impl Tables {
                 let running = |task: &&Task| task.state.running_lease().is_some_and(|lease| !lease.is_over(*now));
                 count(self.of_workflow(*id).filter(running)).min(limits::PARALLEL_MAX + 1)
             }
+            NumberNeed::Conditions => count(self.conditions.values()),
             NumberNeed::LastTaskNumber => self.last_task_number,
             NumberNeed::Turns(task) => count(self.turns.values().filter(|turn| turn.task == *task)),
             NumberNeed::Verifications(task) => count(self.verifications.range((*task, 0)..=(*task, u32::MAX))),

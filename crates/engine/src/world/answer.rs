@@ -9,14 +9,15 @@ use super::need::{
 use crate::agent::Agent;
 use crate::approval::Approval;
 use crate::checkpoint::Checkpoint;
+use crate::condition::Condition;
 use crate::delivery::{Delivery, WorkflowDelivery};
 use crate::id::{AgentId, TaskId, WorkflowId};
 use crate::inbox::Message;
 use crate::list::{
-    AgentQuery, ApprovalQuery, CountQuery, DeliveryQuery, FindingQuery, GroupQuery, ListQuery, MessageQuery,
-    RepositoryQuery, ReviewQuery, RoundQuery, RunnerQuery, SectionChangeQuery, SectionQuery, SpentQuery, TaskQuery,
-    TemplateQuery, TokenQuery, TotalQuery, TurnQuery, VerificationQuery, WorkflowDeliveryQuery, WorkflowQuery,
-    WorkspaceQuery,
+    AgentQuery, ApprovalQuery, ConditionQuery, CountQuery, DeliveryQuery, FindingQuery, GroupQuery, ListQuery,
+    MessageQuery, RepositoryQuery, ReviewQuery, RoundQuery, RunnerQuery, SectionChangeQuery, SectionQuery, SpentQuery,
+    TaskQuery, TemplateQuery, TokenQuery, TotalQuery, TurnQuery, VerificationQuery, WorkflowDeliveryQuery,
+    WorkflowQuery, WorkspaceQuery,
 };
 use crate::review::{Finding, Review, ReviewRound};
 use crate::runner::Runner;
@@ -124,6 +125,7 @@ questions! {
     ListQuery::Reviews(ReviewQuery) => Vec<Review>, in listed_reviews;
     ListQuery::Rounds(RoundQuery) => Vec<ReviewRound>, in listed_rounds;
     ListQuery::Findings(FindingQuery) => Vec<Finding>, in listed_findings;
+    ListQuery::Conditions(ConditionQuery) => Vec<Condition>, in listed_conditions;
     ListQuery::Deliveries(DeliveryQuery) => Vec<Delivery>, in listed_deliveries;
     ListQuery::WorkflowDeliveries(WorkflowDeliveryQuery) => Vec<WorkflowDelivery>, in listed_workflow_deliveries;
     ListQuery::Tokens(TokenQuery) => Vec<Token>, in listed_tokens;

@@ -4,6 +4,7 @@
 //! All other needs are grouped by the type of their answer: every question of a group has an answer of the same type,
 //! which [`World::ask`](super::World::ask) returns.
 
+use crate::condition::ConditionKind;
 use crate::id::{
     AgentId, ApprovalId, MessageId, RepositoryId, ReviewId, SessionId, TaskId, TemplateId, TokenId, TurnId, WorkflowId,
     WorkspaceId,
@@ -53,6 +54,8 @@ pub enum Need {
     Round(ReviewId, u32),
     /// One finding of a review, by the id that the reviewing agent gave to the finding.
     Finding(ReviewId, String),
+    /// The condition of the project with this kind and subject.
+    Condition(ConditionKind, String),
     /// The work of a task in git.
     Delivery(TaskId),
     /// The work of a whole workflow in git.
@@ -196,6 +199,8 @@ pub enum ApprovalNeed {
 pub enum NumberNeed {
     /// The last number that was given to a task. 0 when the store never had a task. Removing a task does not change it.
     LastTaskNumber,
+    /// The number of conditions of the project.
+    Conditions,
     /// The highest number `n` among the slugs (short names of agents) of the form `slug-n`.
     SlugNumber(String),
     /// The number of tasks of a workflow whose lease runs and has not expired at this time. Paused tasks are not

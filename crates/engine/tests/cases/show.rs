@@ -69,6 +69,8 @@ fn reply(bench: &mut Bench, command: &Command, reply: &Reply) -> String {
         Reply::PlanBegun { stale } => format!("begun{}", or_nothing(*stale, ", stale")),
         Reply::DraftCleared { more } => format!("cleared{}", or_nothing(*more, ", more")),
         Reply::PlanStaged => "staged".to_owned(),
+        Reply::ConditionSet { new } => (if *new { "set" } else { "was set" }).to_owned(),
+        Reply::ConditionCleared { was_set } => (if *was_set { "cleared" } else { "was not set" }).to_owned(),
         Reply::DeliveryMoved { state } => crate::deliveries::state(state),
         Reply::DeliveryStands { state } => format!("too late: {}", crate::deliveries::state(state)),
         Reply::ListOpened { status, made, .. } => {

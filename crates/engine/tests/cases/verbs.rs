@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use engine::checkpoint::Kind;
 use engine::command::{Course, CreateWorkflow, CreateWorkspace, Note, SessionEnd, Target, UpdateWorkspace};
+use engine::condition::ConditionKind;
 use engine::id::Ids;
 use engine::inbox::{MailboxOwner, MessageDraft, MessageKind, RecipientMatch, Recipients};
 use engine::plan::{Plan, PlanPiece, PlanPlace};
@@ -31,6 +32,15 @@ pub(crate) fn command(bench: &mut Bench, verb: &str, words: &mut Words) -> Resul
             planning(bench, verb, words)
         }
         "heartbeat" | "update" | "unregister" | "renew" | "close" | "kill" => agent(bench, verb, words).map(Ok),
+        "condition" | "uncondition" => {
+            let kind = ConditionKind::parse(&words.word("a kind")?).ok_or("no such kind of condition")?;
+            let subject = words.word("a subject")?;
+            if verb == "uncondition" {
+                return Ok(Ok(Command::ClearCondition { kind, subject }));
+            }
+            let detail = words.json("detail").unwrap_or_else(|| Json::from_stored("{}".to_owned()));
+            Ok(Ok(Command::SetCondition { kind, subject, title: words.word("a title")?, detail }))
+        }
         "open_list" => Ok(Ok(Command::OpenList)),
         "put_away" | "bring_back" => {
             let name = words.word("a workflow")?;

@@ -10,8 +10,20 @@ use engine::{TypedQuestion, World};
 use crate::bench::{Bench, Words};
 use crate::show::{list, named, time};
 
-const VIEWS: [&str; 11] =
-    ["delivery", "numbers", "state", "detail", "offers", "inbox", "checkpoints", "holds", "log", "fill", "review"];
+const VIEWS: [&str; 12] = [
+    "conditions",
+    "delivery",
+    "numbers",
+    "state",
+    "detail",
+    "offers",
+    "inbox",
+    "checkpoints",
+    "holds",
+    "log",
+    "fill",
+    "review",
+];
 
 pub(crate) fn is_view(word: &str) -> bool {
     VIEWS.contains(&word)
@@ -20,6 +32,21 @@ pub(crate) fn is_view(word: &str) -> bool {
 pub(crate) fn view(bench: &mut Bench, what: &str, words: &mut Words) -> Result<String, String> {
     if what == "log" {
         return Ok(log(bench));
+    }
+    if what == "conditions" {
+        let rows = ask(bench, &engine::list::ConditionQuery { limit: 500 });
+        let shown = rows.iter().map(|row| {
+            let (since, updated) = (time(row.since), time(row.updated));
+            format!(
+                "{} {}: {} {} since {since}, updated {updated}",
+                row.kind,
+                row.subject,
+                row.title,
+                row.detail.as_str()
+            )
+        });
+        let shown = shown.collect::<Vec<_>>().join("; ");
+        return Ok(if shown.is_empty() { "none".to_owned() } else { shown });
     }
     if what == "numbers" {
         return Ok(numbers(bench));

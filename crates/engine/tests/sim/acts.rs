@@ -284,6 +284,14 @@ impl Crew {
             }
             90..92 => Command::SetConfig { workflow, config: json("{\"x\":2}") },
             92..94 => Command::OpenList,
+            95 => {
+                let (kind, subject) = (engine::condition::ConditionKind::TipFailed, "main".to_owned());
+                if self.rng.percent(50) {
+                    Command::ClearCondition { kind, subject }
+                } else {
+                    Command::SetCondition { kind, subject, title: "it fails".to_owned(), detail: json("{}") }
+                }
+            }
             94 => Command::ArchiveWorkflow { workflow, archived: self.rng.percent(60) },
             _ => Command::UnlockWorkflow { workflow, owner: "a person".to_owned() },
         };

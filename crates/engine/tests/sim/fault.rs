@@ -228,7 +228,10 @@ impl Fault {
                 tables.tasks.values().find(|task| due(task))?;
                 bent.caller.standing = Standing::Vouched;
             }
-            (Self::BorrowedVoice, command) if !matches!(command, Command::Register(_)) => {
+            // A claim with a borrowed voice breaks the rules of claims first.
+            (Self::BorrowedVoice, command)
+                if !matches!(command, Command::Register(_) | Command::Claim { .. } | Command::ClaimNext { .. }) =>
+            {
                 bent.caller.standing = Standing::Vouched;
             }
             (Self::EarlyResumption, Command::Register(register)) => {

@@ -1,6 +1,7 @@
 //! Random test commands on work in git: what completions deliver, and what people do with it.
 
 use engine::command::Target;
+use engine::condition::ConditionKind;
 use engine::delivery::{
     CheckOutcome, DeliveredWork, DeliveryMove, DeliveryReport, DeliveryStatus, DeliverySubject, UncheckedReason,
 };
@@ -10,12 +11,15 @@ use engine::tables::Tables;
 use engine::task::Status;
 use engine::{Caller, Command, Rights};
 
-use super::plans::{maybe_text, text};
+use super::plans::{json, maybe_text, text};
 use super::script::ConformanceScript;
 
 impl ConformanceScript {
     pub(super) fn delivery(&mut self, tables: &Tables) -> (Caller, Command) {
         let caller = if self.chance.percent(80) { Self::person() } else { self.caller(tables) };
+        if self.chance.percent(20) {
+            return (caller, self.condition());
+        }
         if self.chance.percent(20) {
             let workflow = self.workflow(tables);
             let (check, work) = (self.check_outcome(), Box::new(self.delivered_work()));
@@ -46,6 +50,20 @@ impl ConformanceScript {
             _ => DeliveryMove::Wait,
         };
         (caller, Command::MoveDelivery { subject, from, to })
+    }
+
+    /// Returns a command that sets or clears a condition of the project.
+    fn condition(&mut self) -> Command {
+        let kind = self.chance.pick(ConditionKind::ALL).unwrap_or(ConditionKind::TipFailed);
+        let subject = if self.chance.percent(90) {
+            self.chance.word_of(&["main", "codex", "Ä b"])
+        } else {
+            text(&mut self.chance)
+        };
+        if self.chance.percent(35) {
+            return Command::ClearCondition { kind, subject };
+        }
+        Command::SetCondition { kind, subject, title: text(&mut self.chance), detail: json(&mut self.chance) }
     }
 
     /// Returns the command by which a person sends a task back or takes it as it is.

@@ -6,10 +6,10 @@ use engine::approval::{Approval, ApprovalStatus};
 use engine::id::{AgentId, ReviewId, TaskId, WorkflowId};
 use engine::inbox::MailboxOwner;
 use engine::list::{
-    AgentFilter, AgentQuery, ApprovalQuery, CountQuery, DeliveryQuery, FindingQuery, GroupQuery, MessageQuery,
-    RepositoryQuery, ReviewQuery, RoundQuery, RunnerQuery, SectionChangeQuery, SectionQuery, SpentQuery, TaskQuery,
-    TemplateQuery, TokenQuery, TotalQuery, TurnQuery, VerificationQuery, Whose, WorkflowDeliveryQuery, WorkflowFilter,
-    WorkflowQuery, WorkspaceQuery,
+    AgentFilter, AgentQuery, ApprovalQuery, ConditionQuery, CountQuery, DeliveryQuery, FindingQuery, GroupQuery,
+    MessageQuery, RepositoryQuery, ReviewQuery, RoundQuery, RunnerQuery, SectionChangeQuery, SectionQuery, SpentQuery,
+    TaskQuery, TemplateQuery, TokenQuery, TotalQuery, TurnQuery, VerificationQuery, Whose, WorkflowDeliveryQuery,
+    WorkflowFilter, WorkflowQuery, WorkspaceQuery,
 };
 use engine::notice::Channel;
 use engine::tables::Tables;
@@ -84,6 +84,7 @@ fn of_all_tasks(tables: &Tables, needs: &mut NeedList) {
 }
 
 fn of_deliveries(tables: &Tables, needs: &mut NeedList) {
+    needs.add(LIMITS.map(|limit| ConditionQuery { limit }));
     let times = some(tables.deliveries.values().map(|row| row.updated), [Timestamp(0), Timestamp(i64::MAX)]);
     for limit in LIMITS {
         for after in places(tables.deliveries.values().map(|row| (row.updated, row.task))) {

@@ -77,6 +77,10 @@ fn all(tables: &Tables, now: Timestamp) -> Vec<Need> {
     }
     needs.add([NumberNeed::LastTaskNumber]);
     needs.add([WorkflowIdNeed::Standing]);
+    needs.add([NumberNeed::Conditions]);
+    let stranger = (engine::condition::ConditionKind::TipFailed, "none".to_owned());
+    let conditions = some(tables.conditions.keys().cloned(), [stranger]);
+    needs.add(conditions.into_iter().map(|(kind, subject)| Need::Condition(kind, subject)));
     let delivered = some(tables.deliveries.keys().copied(), [TaskId::LAST]);
     needs.add(delivered.into_iter().map(Need::Delivery));
     let delivered = some(tables.workflow_deliveries.keys().copied(), [WorkflowId::LAST]);

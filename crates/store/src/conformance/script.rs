@@ -14,7 +14,7 @@ use super::chance::Chance;
 use super::plans::text;
 
 /// The names of all commands, spelled like the variants of `Command`.
-const ALL: [&str; 73] = [
+const ALL: [&str; 75] = [
     "Register",
     "Heartbeat",
     "UpdateAgent",
@@ -23,6 +23,8 @@ const ALL: [&str; 73] = [
     "CloseSession",
     "CreateWorkflow",
     "OpenList",
+    "SetCondition",
+    "ClearCondition",
     "SendTaskBack",
     "TakeAsIs",
     "MoveDelivery",

@@ -40,6 +40,7 @@ pub(super) fn query(query: &ListQuery) -> Statement {
         ListQuery::Reviews(query) => review::reviews(query),
         ListQuery::Rounds(query) => review::rounds(query),
         ListQuery::Findings(query) => review::findings(query),
+        ListQuery::Conditions(query) => Statement::new(crate::sql::delivery::CONDITIONS, [query.limit.into()]),
         ListQuery::Deliveries(query) => delivery::deliveries(query),
         ListQuery::WorkflowDeliveries(query) => delivery::workflow_deliveries(query),
         ListQuery::Tokens(query) => tokens(query),
@@ -83,6 +84,7 @@ pub(super) fn absorb(query: &ListQuery, rows: Vec<Vec<SqlValue>>, world: &mut Wo
         ListQuery::Reviews(query) => world.learn(query, many(rows, row::review::read_review)?),
         ListQuery::Rounds(query) => world.learn(query, many(rows, row::review::read_round)?),
         ListQuery::Findings(query) => world.learn(query, many(rows, row::review::read_finding)?),
+        ListQuery::Conditions(query) => world.learn(query, many(rows, row::delivery::read_condition)?),
         ListQuery::Deliveries(query) => world.learn(query, many(rows, row::delivery::read_delivery)?),
         ListQuery::WorkflowDeliveries(query) => {
             world.learn(query, many(rows, row::delivery::read_workflow_delivery)?);

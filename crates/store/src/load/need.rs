@@ -145,6 +145,7 @@ pub(super) fn number(need: &NumberNeed) -> Statement {
         NumberNeed::Running(id, now) => {
             Statement::new(sql::RUNNING, [text(id), (*now).into(), (limits::PARALLEL_MAX + 1).into()])
         }
+        NumberNeed::Conditions => Statement::new(sql::delivery::CONDITION_COUNT, []),
         NumberNeed::LastTaskNumber => Statement::new(sql::LAST_TASK_NUMBER, []),
         NumberNeed::Turns(task) => Statement::new(sql::turn::TURN_COUNT, [text(task)]),
         NumberNeed::Verifications(task) => Statement::new(sql::turn::VERIFICATION_COUNT, [text(task)]),
@@ -161,9 +162,11 @@ pub(super) fn read_number(need: &NumberNeed, rows: Vec<Vec<SqlValue>>) -> Result
             let slugs = many(rows, |row| Columns::new("agent", row).text())?;
             Ok(slugs.iter().filter_map(number).max().unwrap_or(0))
         }
-        NumberNeed::LastTaskNumber | NumberNeed::Running(..) | NumberNeed::Turns(_) | NumberNeed::Verifications(_) => {
-            super::number(rows)
-        }
+        NumberNeed::Conditions
+        | NumberNeed::LastTaskNumber
+        | NumberNeed::Running(..)
+        | NumberNeed::Turns(_)
+        | NumberNeed::Verifications(_) => super::number(rows),
     }
 }
 

@@ -58,6 +58,12 @@ fn memory_rows(contents: &Contents, table: &str) -> Result<Vec<Vec<SqlValue>>, F
         "review_round" => tables.rounds.values().map(row::review::round).collect(),
         "finding" => tables.findings.values().map(row::review::finding).collect(),
         "notice" => tables.notices.values().map(row::turn::notice).collect(),
+        "condition" => {
+            // A database sorts the kinds as texts.
+            let mut rows: Vec<_> = tables.conditions.values().collect();
+            rows.sort_by_key(|row| (row.kind.as_str(), row.subject.as_str()));
+            rows.into_iter().map(row::delivery::condition).collect()
+        }
         "delivery" => tables.deliveries.values().map(row::delivery::delivery).collect(),
         "workflow_delivery" => tables.workflow_deliveries.values().map(row::delivery::workflow_delivery).collect(),
         "kept_answer" => tables.keys.values().map(row::key).collect::<Result<_, _>>()?,
@@ -125,6 +131,7 @@ fn fill_row(contents: &mut Contents, table: &'static str, row: Vec<SqlValue>) ->
         "review" => tables.write(W::Review(Box::new(row::review::read_review(row)?))),
         "review_round" => tables.write(W::Round(Box::new(row::review::read_round(row)?))),
         "finding" => tables.write(W::Finding(Box::new(row::review::read_finding(row)?))),
+        "condition" => tables.write(W::Condition(Box::new(row::delivery::read_condition(row)?))),
         "delivery" => tables.write(W::Delivery(Box::new(row::delivery::read_delivery(row)?))),
         "workflow_delivery" => {
             tables.write(W::WorkflowDelivery(Box::new(row::delivery::read_workflow_delivery(row)?)));

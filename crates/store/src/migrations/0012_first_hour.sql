@@ -128,3 +128,17 @@ CREATE TABLE workflow_delivery (
         ELSE FALSE END)
 );
 CREATE INDEX workflow_delivery_changed ON workflow_delivery (updated, workflow);
+
+-- Facts about the project that need a person and belong to no task.
+
+CREATE TABLE condition (
+    kind {text} NOT NULL,
+    subject {text} NOT NULL,
+    title {text} NOT NULL,
+    detail {text} NOT NULL,
+    since BIGINT NOT NULL,
+    updated BIGINT NOT NULL,
+    PRIMARY KEY (kind, subject),
+    CHECK (kind IN ('agent_rests', 'setup_failed', 'baseline_fails', 'tip_failed')),
+    CHECK (since <= updated)
+) {keyed};

@@ -104,6 +104,7 @@ impl Guards {
             Need::Number(NumberNeed::LastTaskNumber) => self.names.insert("task_numbers".to_owned()),
             // Two callers that open the standing list at once take turns, so that one of them creates it.
             Need::WorkflowIds(WorkflowIdNeed::Standing) => self.names.insert("standing_list".to_owned()),
+            Need::Condition(..) | Need::Number(NumberNeed::Conditions) => self.names.insert("conditions".to_owned()),
             Need::Runner(name) => self.names.insert(format!("runners/{name}")),
             Need::Key(id) => self.names.insert(format!("keys/{}/{}/{}", id.owner, id.act, id.key)),
             Need::Reminder(name, _) | Need::AgentIds(AgentIdNeed::OfConversation(name)) => {

@@ -1,5 +1,8 @@
-//! Converts deliveries (the work of tasks and workflows in git) to database columns and back.
+//! Converts deliveries (the work of tasks and workflows in git) and conditions of the project to database columns and
+//! back.
 
+use engine::Json;
+use engine::condition::{Condition, ConditionKind};
 use engine::delivery::{
     CheckOutcome, DeliveredWork, Delivery, DeliveryState, DeliveryStatus, UncheckedReason, WorkflowDelivery,
 };
@@ -168,5 +171,29 @@ fn read_state(row: &mut Columns) -> Result<DeliveryState, Fault> {
         (status, ..) => {
             return Err(Fault::Damaged { what: format!("a delivery that is {status} but lacks what that needs") });
         }
+    })
+}
+
+pub(crate) fn condition(row: &Condition) -> Vec<SqlValue> {
+    vec![
+        row.kind.as_str().into(),
+        (&row.subject).into(),
+        (&row.title).into(),
+        (&row.detail).into(),
+        row.since.into(),
+        row.updated.into(),
+    ]
+}
+
+pub(crate) fn read_condition(row: Vec<SqlValue>) -> Result<Condition, Fault> {
+    let mut columns = Columns::new("condition", row);
+    let row = &mut columns;
+    Ok(Condition {
+        kind: row.word(ConditionKind::parse)?,
+        subject: row.text()?,
+        title: row.text()?,
+        detail: Json::from_stored(row.text()?),
+        since: row.time()?,
+        updated: row.time()?,
     })
 }

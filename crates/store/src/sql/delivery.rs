@@ -1,4 +1,4 @@
-//! The SQL statements about deliveries: the work of tasks and workflows in git.
+//! The SQL statements about deliveries (the work of tasks and workflows in git) and conditions of the project.
 
 macro_rules! delivered_columns {
     () => {
@@ -64,3 +64,13 @@ pub(crate) const PUT_WORKFLOW_DELIVERY: &str = concat!(
      $23, $24, $25) ON CONFLICT (workflow) DO UPDATE SET ",
     delivered_updates!()
 );
+
+pub(crate) const CONDITION: &str =
+    "SELECT kind, subject, title, detail, since, updated FROM condition WHERE kind = $1 AND subject = $2";
+pub(crate) const CONDITIONS: &str =
+    "SELECT kind, subject, title, detail, since, updated FROM condition ORDER BY since, kind, subject LIMIT $1";
+pub(crate) const CONDITION_COUNT: &str = "SELECT count(*) FROM condition";
+pub(crate) const PUT_CONDITION: &str = "INSERT INTO condition (kind, subject, title, detail, since, updated) \
+     VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (kind, subject) DO UPDATE SET title = excluded.title, \
+     detail = excluded.detail, since = excluded.since, updated = excluded.updated";
+pub(crate) const DROP_CONDITION: &str = "DELETE FROM condition WHERE kind = $1 AND subject = $2";

@@ -141,6 +141,12 @@ pub fn answer(call: &Call, reply: &Reply) -> Option<Value> {
         | Reply::ApprovalsShown { .. }
         | Reply::NoticeTaken { .. }
         | Reply::NoticeSettled { .. }
+        | Reply::ListOpened { .. }
+        | Reply::WorkflowArchived { .. }
+        | Reply::ConditionSet { .. }
+        | Reply::ConditionCleared { .. }
+        | Reply::DeliveryMoved { .. }
+        | Reply::DeliveryStands { .. }
         | Reply::ApprovalsExpired { .. }
         | Reply::ReviewOpened { .. }
         | Reply::RoundStarted { .. }
