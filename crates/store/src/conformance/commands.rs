@@ -44,8 +44,8 @@ impl ConformanceScript {
             11..19 => self.manage(tables),
             19..28 => self.plan(tables),
             28..55 => self.work(tables),
-            55..58 => self.delivery(tables),
-            58..67 => self.turn(tables),
+            55..60 => self.delivery(tables),
+            60..67 => self.turn(tables),
             67..72 => self.conversation(tables),
             72..77 => self.review(tables),
             77..82 => {

@@ -8,7 +8,7 @@ use engine::delivery::{
 use engine::id::{TaskId, WorkflowId};
 use engine::sent_back::SendBackNote;
 use engine::tables::Tables;
-use engine::task::Status;
+use engine::task::{BlockKind, Status, Task, TaskState};
 use engine::{Caller, Command, Rights};
 
 use super::plans::{json, maybe_text, text};
@@ -28,7 +28,7 @@ impl ConformanceScript {
         if self.chance.percent(30) {
             return self.completion(tables);
         }
-        if self.chance.percent(30) {
+        if self.chance.percent(55) {
             return (caller, self.verdict(tables));
         }
         let of_task = self.chance.percent(70);
@@ -66,18 +66,30 @@ impl ConformanceScript {
         Command::SetCondition { kind, subject, title: text(&mut self.chance), detail: json(&mut self.chance) }
     }
 
-    /// Returns the command by which a person sends a task back or takes it as it is.
+    /// Returns the command by which a person sends a task back or takes it as it is: mostly a task for which that is
+    /// possible.
     fn verdict(&mut self, tables: &Tables) -> Command {
-        let stuck = tables.tasks.values().filter(|task| matches!(task.status(), Status::Blocked | Status::Failed));
-        let stuck: Vec<TaskId> = stuck.map(|task| task.id).chain(tables.deliveries.keys().copied()).collect();
-        let task = self.chance.pick(&stuck).unwrap_or(TaskId::LAST);
-        if self.chance.percent(30) {
+        let goes_on = |id| tables.workflows.get(&id).is_some_and(|row| row.status.is_running() && row.lock.is_none());
+        let tasks = || tables.tasks.values().filter(move |task| goes_on(task.workflow));
+        let failed_check = |task: &&Task| {
+            let kind = if let TaskState::Blocked(block) = &task.state { Some(block.kind) } else { None };
+            kind == Some(BlockKind::VerificationFail) && task.attempt > 0
+        };
+        let stopped = |task: &&Task| task.attempt > 0 && matches!(task.status(), Status::Blocked | Status::Failed);
+        let delivered = tables.deliveries.keys().copied();
+        let (ids, takes): (Vec<TaskId>, bool) = if self.chance.percent(40) {
+            (tasks().filter(failed_check).map(|task| task.id).collect(), true)
+        } else {
+            (tasks().filter(stopped).map(|task| task.id).chain(delivered).collect(), false)
+        };
+        let task = self.chance.pick(&ids).unwrap_or(TaskId::LAST);
+        if takes {
             let work = self.chance.percent(60).then(|| Box::new(self.delivered_work()));
             return Command::TakeAsIs { task, reason: "fine".to_owned(), work };
         }
         let note = SendBackNote { file: "src/a.rs".to_owned(), line: Some(3), text: text(&mut self.chance) };
         let notes = if self.chance.percent(50) { vec![note] } else { Vec::new() };
-        Command::SendTaskBack { task, text: text(&mut self.chance), notes }
+        Command::SendTaskBack { task, text: "again".to_owned(), notes }
     }
 
     /// Returns the command by which a runner completes a held task and reports its work.
