@@ -1,22 +1,33 @@
 //! The settings of a project in `.handover/config.toml`. An unknown key is an error, because otherwise a typo would go
 //! unnoticed.
 
+mod environment;
 mod files;
 pub mod mcp;
 pub mod people;
+mod quiet;
+mod source;
 pub mod team;
+mod unknown;
+mod verify;
 mod webhook_target;
+mod worktree;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+pub use environment::EnvironmentSettings;
 pub use files::CONTRACTS;
 pub use files::SettingsFiles;
 pub use people::{Approvals, Notify, Webhook};
+pub use quiet::QuietHours;
+pub use source::SettingSource;
 pub use team::TeamSettings;
+pub use verify::{CheckMoment, RecheckRule, VerifyCheck, VerifySettings};
 pub use webhook_target::WebhookTarget;
+pub use worktree::{SetupCommand, WorktreeSettings};
 
 use gate::Gates;
 
@@ -60,6 +71,12 @@ pub struct SettingsText {
     #[serde(default, rename = "contract")]
     contracts: BTreeMap<String, team::ContractSettings>,
     #[serde(default)]
+    worktree: WorktreeSettings,
+    #[serde(default)]
+    verify: VerifySettings,
+    #[serde(default, rename = "env")]
+    environment: EnvironmentSettings,
+    #[serde(default)]
     gates: gate::Basics,
     #[serde(default, rename = "gate")]
     rules: Vec<gate::GateRule>,
@@ -99,7 +116,7 @@ pub fn read(root: Option<&Path>) -> Result<Settings, Unreadable> {
 }
 
 pub fn parse(text: &str) -> Result<Settings, String> {
-    let written: SettingsText = toml::from_str(text).map_err(|error| error.to_string())?;
+    let written: SettingsText = toml::from_str(text).map_err(|error| unknown::told(text, &error))?;
     let SettingsText {
         store,
         worktrees,
@@ -112,10 +129,14 @@ pub fn parse(text: &str) -> Result<Settings, String> {
         evaluator,
         agents,
         contracts,
+        worktree,
+        verify,
+        environment,
         gates,
         rules,
     } = written;
-    let team = TeamSettings { limits, routes, evaluator, agents, contracts, ..TeamSettings::default() };
+    let work = TeamSettings { worktree, verify, environment, ..TeamSettings::default() };
+    let team = TeamSettings { limits, routes, evaluator, agents, contracts, ..work };
     let gates = Gates::new(gates, rules)?;
     match team.problem().or_else(|| approvals.problem()).or_else(|| notify.problem()).or_else(|| mcp.problem()) {
         Some(problem) => Err(problem),
@@ -144,6 +165,27 @@ mod tests {
             (&format!("{agent}{agent}"), "two agents have the slug `quinn`"),
             (&format!("{agent}max_parallel = 0"), "max_parallel"),
             (&format!("{agent}colour = 1"), "colour"),
+            (&format!("{agent}output = \"plane\""), "plane"),
+            (&format!("{agent}keys = [\"sk-1234\"]"), "`sk-1234` is neither"),
+            (&format!("{agent}surfaces = [\"The page\"]"), "The page"),
+            ("[[agent]]\nslug = \"c\"\nadapter = \"claude\"\ncommand = [\"claude\"]\noutput = \"plain\"", "exec"),
+            ("[[agent]]\nslug = \"c\"\nadapter = \"claude\"\ncommand = [\"claude\"]\nkeys = [\"openai\"]", "no effect"),
+            ("[worktree]\nsetup = [{ command = [\"\"] }]", "worktree.setup: a command names no program"),
+            ("[worktree]\nsetup = [{ command = [\"a\"], seconds = 0 }]", "`a`: seconds must be 1 to 86400"),
+            ("[worktree]\nsetup = [{ command = [\"a\"], folder = \"../b\" }]", "`../b` is not a folder"),
+            ("[worktree]\nsetup = [{ command = [\"a\"], inputs = [\"/etc/passwd\"] }]", "`/etc/passwd` in `inputs`"),
+            ("[worktree]\ncopy = [\" \"]", "worktree.copy: a pattern is blank"),
+            ("[worktree]\nslots_per_turn = 0", "worktree.slots_per_turn: must be 1 to 100"),
+            ("[verify]\nchecks = [{ command = [] }]", "verify.checks: a command names no program"),
+            ("[verify]\nchecks = [{ command = [\"a\"], when = \"never\" }]", "never"),
+            ("[verify]\nchecks = [{ command = [\"a\"], folder = \"/\" }]", "`/` is not a folder"),
+            ("[verify]\nretries = 11", "verify.retries: must be 0 to 10"),
+            ("[verify]\nparallel = 0", "verify.parallel: must be 1 to 64"),
+            ("[verify]\nrecheck = \"never\"", "never"),
+            ("[env]\npass = [\"*\"]", "env.pass: `*` is not"),
+            ("[env]\ndrop = [\"A=B\"]", "env.drop: `A=B` is not"),
+            ("[env]\npass = [\"HANDOVER_*\"]", "set by Handover itself"),
+            ("[notify]\nquiet = \"at night\"", "notify.quiet: `at night` is not a time of day"),
             ("[contract.a]\nchecks = [{ command = [] }]", "no program"),
             ("[contract.\"A b\"]\n", "A b"),
             ("[gates]\ndefault = \"deny\"", "line 2"),

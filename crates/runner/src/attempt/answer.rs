@@ -17,7 +17,7 @@ impl AttemptRun {
     pub(crate) fn read_answer(&self, turn: TurnId, text: &str) -> AgentAnswer {
         let wanted = match self.worker.member.settings.output() {
             OutputSettings::Handoff => OutputKind::Handoff,
-            OutputSettings::Envelope => OutputKind::Envelope,
+            OutputSettings::Envelope | OutputSettings::Plain => OutputKind::Envelope,
         };
         let input = self.files(turn).record().input();
         outcome::read(text, &AnswerContext { wanted, agent: Some(self.worker.agent), input: input.as_ref() })

@@ -222,6 +222,11 @@ fn input(given: &BriefInput<'_>, extra: &TaskExtra, goal: &str, brief: Option<&B
 fn ending(given: &BriefInput<'_>) -> String {
     match given.member.settings.output() {
         OutputSettings::Handoff => handoff_ending(given.agent.id),
+        OutputSettings::Plain => {
+            "Change the files in the current folder. Exit with code 0 when the task is done; the last line of standard \
+             output is the summary."
+                .to_owned()
+        }
         OutputSettings::Envelope => {
             "End with one JSON object and nothing after it: `success` (true or false), `summary`, `artifacts` (a \
              list of {path, operation: create or update, content}, which may be empty), `notes` (a list of texts) and \

@@ -7,6 +7,8 @@ use engine::Millis;
 use engine::approval::Lifetimes;
 use serde::Deserialize;
 
+use super::QuietHours;
+
 /// The `[approvals]` section of the settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -46,12 +48,27 @@ impl Approvals {
 }
 
 /// The `[notify]` section: the ways in which a person is notified of an approval request.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Notify {
     /// The program that sends notices, and its arguments. The notice is written to its standard input.
     pub command: Option<Vec<String>>,
     pub webhook: Option<Webhook>,
+    /// True when notices are shown on the desktop of this machine, if it has one.
+    #[serde(default = "yes")]
+    pub desktop: bool,
+    /// The hours in which no notice is sent. Notices of these hours are sent afterwards.
+    pub quiet: Option<QuietHours>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl Default for Notify {
+    fn default() -> Self {
+        Self { command: None, webhook: None, desktop: yes(), quiet: None }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -72,8 +89,9 @@ pub struct Webhook {
 }
 
 impl Notify {
+    /// Tells whether notices reach neither a program nor a URL.
     pub fn is_empty(&self) -> bool {
-        *self == Self::default()
+        self.command.is_none() && self.webhook.is_none()
     }
 
     /// Returns the programs that a notice would run and the URLs that it would call, one text for each.

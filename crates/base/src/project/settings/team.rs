@@ -9,6 +9,9 @@ use serde::Deserialize;
 
 use agents::adapter::{AdapterKind, Permissions};
 
+use super::environment::is_variable_name;
+use super::{EnvironmentSettings, SettingSource, VerifySettings, WorktreeSettings};
+
 /// The limits of one task. A limit that is not set has its default, or allows any amount.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -49,6 +52,9 @@ pub struct Evaluator {
 pub enum OutputSettings {
     Handoff,
     Envelope,
+    /// No document: exit code 0 means done, the last line of standard output is the summary, and the changed files are
+    /// the result. Only for the adapter `exec`.
+    Plain,
 }
 
 /// The home folder that the settings choose for an agent's program.
@@ -98,6 +104,32 @@ pub struct AgentSettings {
     pub home: HomeSettings,
     #[serde(default)]
     pub env: BTreeMap<String, String>,
+    /// The API keys that the program inherits: names of variables, or vendors. Without this key it inherits the keys of
+    /// every vendor. Only for programs that work with several vendors.
+    pub keys: Option<Vec<String>>,
+    /// The surfaces (parts of the product) for which the agent is primary. An empty list means all of them.
+    #[serde(default)]
+    pub surfaces: Vec<String>,
+    /// Whether the agent takes tasks. Without this key it takes them, unless it is an evaluator or a reviewer.
+    pub works: Option<bool>,
+    /// The origin of the agent: a settings file, or the installed programs.
+    #[serde(skip, default = "from_file")]
+    pub source: SettingSource,
+}
+
+/// The tasks that an agent takes by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AgentWork {
+    /// Every task whose role the agent has, and tasks without a role.
+    AnyTask,
+    /// Only tasks that name one of its roles.
+    TasksOfRoles,
+    /// No task. It works only when it is asked to judge or to review.
+    OnlyAsked,
+}
+
+fn from_file() -> SettingSource {
+    SettingSource::File
 }
 
 fn one() -> u32 {
@@ -114,6 +146,70 @@ impl AgentSettings {
             if self.adapter == AdapterKind::Exec { OutputSettings::Envelope } else { OutputSettings::Handoff };
         self.output.unwrap_or(default)
     }
+
+    /// Returns the tasks that the agent takes by itself. `is_judge` tells whether the evaluator setting or the review
+    /// of a task names the agent.
+    pub fn work(&self, is_judge: bool) -> AgentWork {
+        match self.works {
+            Some(true) => AgentWork::AnyTask,
+            Some(false) => AgentWork::OnlyAsked,
+            None if !is_judge => AgentWork::AnyTask,
+            None if self.roles.is_empty() => AgentWork::OnlyAsked,
+            None => AgentWork::TasksOfRoles,
+        }
+    }
+
+    /// Tells whether the program works with several vendors, so that `keys` chooses among their API keys. The other
+    /// programs inherit only the keys of their own vendor.
+    pub fn has_choice_of_keys(&self) -> bool {
+        match self.adapter {
+            AdapterKind::Opencode | AdapterKind::Acp | AdapterKind::Exec => true,
+            AdapterKind::Claude | AdapterKind::Codex | AdapterKind::Gemini => false,
+        }
+    }
+
+    fn problem(&self) -> Option<String> {
+        let slug = &self.slug;
+        if self.command.first().is_none_or(|program| program.trim().is_empty()) {
+            return Some(format!("agent {slug}: command names no program"));
+        }
+        if self.max_parallel == 0 {
+            return Some(format!("agent {slug}: max_parallel is 0, so the agent would never work; use 1 or more"));
+        }
+        if let Some(entry) = self.media_types.iter().find(|entry| !wire::feedback::is_listable(entry)) {
+            return Some(format!(
+                "agent {slug}: media_types: `{entry}` is not a media type; write one such as text/plain or text/*"
+            ));
+        }
+        let names = self.roles.iter().chain(&self.writable_sections).chain(&self.surfaces);
+        if let Some(name) = names.into_iter().find(|name| !engine::agent::is_slug(name)) {
+            return Some(format!(
+                "agent {slug}: `{name}` is not a name for a role, a section or a surface; use a-z, 0-9, _ \
+                and -, at most 64 characters"
+            ));
+        }
+        if self.output == Some(OutputSettings::Plain) && self.adapter != AdapterKind::Exec {
+            return Some(format!(
+                "agent {slug}: output = \"plain\" needs the adapter exec; remove `output`, or change the adapter"
+            ));
+        }
+        let keys = self.keys.as_ref()?;
+        if !self.has_choice_of_keys() {
+            return Some(format!(
+                "agent {slug}: `keys` has no effect for the adapter {}, which gets the keys of its own vendor; remove it",
+                self.adapter.name()
+            ));
+        }
+        let unknown = keys.iter().find(|key| !is_key(key))?;
+        Some(format!("agent {slug}: keys: `{unknown}` is neither a variable such as OPENAI_API_KEY nor a known vendor"))
+    }
+}
+
+/// Tells whether a text names API keys: a variable in capital letters, or a vendor.
+fn is_key(text: &str) -> bool {
+    let is_capital = |letter: char| letter.is_ascii_uppercase() || letter.is_ascii_digit() || letter == '_';
+    let is_variable = is_variable_name(text) && text.chars().all(is_capital);
+    is_variable || ["anthropic", "openai", "google"].contains(&text)
 }
 
 /// A `[contract.NAME]` section: the schema and the checks for outputs of one type.
@@ -155,6 +251,9 @@ pub struct TeamSettings {
     pub evaluator: Option<Evaluator>,
     pub agents: Vec<AgentSettings>,
     pub contracts: BTreeMap<String, ContractSettings>,
+    pub worktree: WorktreeSettings,
+    pub verify: VerifySettings,
+    pub environment: EnvironmentSettings,
     /// The files of `.handover/contracts/` by name: the text, or the reason why it cannot be read.
     pub schemas: BTreeMap<String, Result<String, String>>,
     /// The record of the script contents that a person accepted. When a script checks an output, its content is
@@ -193,23 +292,8 @@ impl TeamSettings {
             if !seen.insert(slug) {
                 return Some(format!("agent.slug: two agents have the slug `{slug}`; give each its own"));
             }
-            if agent.command.first().is_none_or(|program| program.trim().is_empty()) {
-                return Some(format!("agent {slug}: command names no program"));
-            }
-            if agent.max_parallel == 0 {
-                return Some(format!("agent {slug}: max_parallel is 0, so the agent would never work; use 1 or more"));
-            }
-            if let Some(entry) = agent.media_types.iter().find(|entry| !wire::feedback::is_listable(entry)) {
-                return Some(format!(
-                    "agent {slug}: media_types: `{entry}` is not a media type; write one such as text/plain or text/*"
-                ));
-            }
-            let names = agent.roles.iter().chain(&agent.writable_sections);
-            if let Some(name) = names.into_iter().find(|name| !engine::agent::is_slug(name)) {
-                return Some(format!(
-                    "agent {slug}: `{name}` is not a name for a role or a section; use a-z, 0-9, _ \
-                    and -, at most 64 characters"
-                ));
+            if let Some(problem) = agent.problem() {
+                return Some(problem);
             }
         }
         if let Some(found) = &self.evaluator
@@ -237,7 +321,7 @@ impl TeamSettings {
         if self.limits.usd.is_some_and(|usd| !usd.is_finite() || usd < 0.0) {
             return Some("limits.usd: must be 0 or more".to_owned());
         }
-        None
+        self.worktree.problem().or_else(|| self.verify.problem()).or_else(|| self.environment.problem())
     }
 }
 

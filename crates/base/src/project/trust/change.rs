@@ -24,12 +24,14 @@ pub(super) fn changes(accepted: &TrustList, found: &TrustList) -> Vec<TrustChang
     let mut changes = Vec::new();
     for item in &found.0 {
         match before.get(&key(item)) {
+            // The default bound of a new check says nothing that the line of the check does not say.
+            None if item.is_default => {}
             None => changes.push(TrustChange { text: format!("+ {}", item.text), waits: is_wider(item, accepted) }),
             Some(known) if is_same(known, item) => {}
             Some(known) => changes.push(changed(known, item)),
         }
     }
-    for item in accepted.0.iter().filter(|item| !after.contains_key(&key(item))) {
+    for item in accepted.0.iter().filter(|item| !item.is_default && !after.contains_key(&key(item))) {
         changes.push(TrustChange { text: format!("- {}", item.text), waits: is_loosened(item, found) });
     }
     changes
@@ -81,12 +83,12 @@ fn common<'a>(one: &'a str, other: &str) -> &'a str {
 
 /// Tells whether adding this setting to the accepted settings widens access.
 fn is_wider(item: &TrustItem, accepted: &TrustList) -> bool {
-    let reads_all = || {
+    let has_all = || {
         let slug = agent_of(item).unwrap_or_default();
         accepted.0.iter().any(|known| known.key == item.key && known.subject == format!("{slug} *"))
     };
     match item.order {
-        ItemOrder::Grant if item.key == "agent.readable_sections" => !reads_all(),
+        ItemOrder::Grant if item.key == "agent.readable_sections" || item.key == "agent.keys" => !has_all(),
         ItemOrder::Grant | ItemOrder::Fixed | ItemOrder::Bound(_) => true,
         ItemOrder::Demand(_) | ItemOrder::Noted => false,
     }
@@ -96,9 +98,8 @@ fn is_wider(item: &TrustItem, accepted: &TrustList) -> bool {
 fn is_loosened(item: &TrustItem, found: &TrustList) -> bool {
     match item.order {
         ItemOrder::Grant | ItemOrder::Bound(_) | ItemOrder::Noted => false,
-        ItemOrder::Demand(_) => true,
         // When the agent that the setting belongs to is removed, too, its settings no longer matter.
-        ItemOrder::Fixed => agent_of(item).is_none_or(|slug| has_agent(found, slug)),
+        ItemOrder::Demand(_) | ItemOrder::Fixed => agent_of(item).is_none_or(|slug| has_agent(found, slug)),
     }
 }
 

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+mod work;
+
 use super::list::{home_rank, permissions_rank};
 use crate::project::settings::mcp::McpSettings;
 use crate::project::settings::team::{AgentSettings, ContractSettings, LimitSettings};
@@ -20,6 +22,8 @@ pub(super) fn in_force(file: &Settings, accepted: &Settings) -> Settings {
         notify: Notify {
             command: granted(file.notify.command.as_ref(), accepted.notify.command.as_ref()),
             webhook: granted(file.notify.webhook.as_ref(), accepted.notify.webhook.as_ref()),
+            desktop: file.notify.desktop && accepted.notify.desktop,
+            quiet: file.notify.quiet,
         },
         team: team(&file.team, &accepted.team),
         gates: file.gates.clone(),
@@ -73,6 +77,9 @@ fn team(file: &TeamSettings, accepted: &TeamSettings) -> TeamSettings {
         evaluator: accepted.evaluator.clone(),
         agents: file.agents.iter().filter_map(agent).collect(),
         contracts,
+        worktree: work::worktree(&file.worktree, &accepted.worktree),
+        verify: work::verify(&file.verify, &accepted.verify),
+        environment: work::environment(&file.environment, &accepted.environment),
         schemas,
         scripts: None,
     }
@@ -120,6 +127,13 @@ fn agent(file: &AgentSettings, accepted: &AgentSettings) -> AgentSettings {
         persona: file.persona.clone(),
         media_types: file.media_types.clone(),
         output: file.output,
+        keys: match (&file.keys, &accepted.keys) {
+            (Some(file), Some(accepted)) => Some(both(file, accepted)),
+            (one, other) => one.as_ref().or(other.as_ref()).cloned(),
+        },
+        surfaces: file.surfaces.clone(),
+        works: work::works(file.works, accepted.works),
+        source: file.source,
     }
 }
 

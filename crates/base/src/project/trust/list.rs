@@ -1,6 +1,8 @@
 //! The list of items that a person accepts: each setting that runs a program or widens access, and each script, in a
 //! fixed order.
 
+pub(super) mod work;
+
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -69,6 +71,9 @@ impl TrustList {
             list.add(("evaluator.agent", ""), json!(evaluator.agent), text, ItemOrder::Fixed);
         }
         settings.team.agents.iter().for_each(|agent| list.agent(agent));
+        list.worktree(&settings.team.worktree);
+        list.verify(&settings.team.verify);
+        list.environment(&settings.team.environment);
         list.contracts(settings);
         list.gates(settings);
         for client in &settings.mcp.coordinators {
@@ -97,7 +102,14 @@ impl TrustList {
 
     /// Returns the lines that show the settings that run a program or call a URL.
     pub fn commands(&self) -> Vec<String> {
-        let runs = ["agent.command", "contract.*.checks.command", "notify.command", "notify.webhook.url"];
+        let runs = [
+            "agent.command",
+            "worktree.setup.command",
+            "verify.checks.command",
+            "contract.*.checks.command",
+            "notify.command",
+            "notify.webhook.url",
+        ];
         self.0.iter().filter(|item| runs.contains(&item.key)).map(|item| item.text.clone()).collect()
     }
 }
@@ -154,6 +166,10 @@ impl AcceptedItems {
         if let Some(words) = &settings.notify.command {
             self.grant("notify.command", "", json!(words), format!("notify: {}", shown(words)));
         }
+        let is_on = settings.notify.desktop;
+        let text = format!("notify: {} the desktop", if is_on { "on" } else { "not on" });
+        let (key, subject, order) = ("notify.desktop", String::new(), ItemOrder::Bound(f64::from(u8::from(is_on))));
+        self.0.push(TrustItem { key, subject, value: json!(is_on), text, is_default: is_on, order });
         let Some(webhook) = &settings.notify.webhook else { return };
         let Webhook { url, secret_file, secret_env, allow, private } = webhook;
         let signs = match (secret_file, secret_env) {
@@ -214,6 +230,7 @@ impl AcceptedItems {
         let text = at(&format!("at most {max_parallel} at once"));
         let order = ItemOrder::Bound((*max_parallel).into());
         self.add(("agent.max_parallel", slug), json!(max_parallel), text, order);
+        self.agent_work(agent);
         if agent.plans {
             self.grant("agent.plans", slug, json!(true), at("adds tasks to the plan it works on"));
         }

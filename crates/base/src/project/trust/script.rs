@@ -87,6 +87,12 @@ impl ScriptMarks {
         for check in settings.team.contracts.values().flat_map(|contract| &contract.checks) {
             add(&check.command, false);
         }
+        for check in &settings.team.verify.checks {
+            add(&check.command, false);
+        }
+        for setup in &settings.team.worktree.setup {
+            add(&setup.command, false);
+        }
         found
     }
 

@@ -42,6 +42,16 @@ fn every_key_that_asks_is_in_the_list() {
         writable_sections = ["stack"]
         plans = true
         env = { A = "b" }
+        keys = ["OPENAI_API_KEY"]
+        works = true
+        [worktree]
+        setup = [{ command = ["npm", "ci"], folder = "web" }]
+        copy = [".env"]
+        [verify]
+        checks = [{ command = ["make"], folder = "web" }]
+        [env]
+        pass = ["AWS_*"]
+        drop = ["TERM"]
         [contract.code]
         schema = "contracts/code.json"
         checks = [{ command = ["make"] }]
@@ -60,7 +70,7 @@ fn every_key_that_asks_is_in_the_list() {
     let mut shown: BTreeSet<&str> = list.0.iter().map(|item| item.key).collect();
     // The list that a person accepts has no separate items for these keys. It shows their values in the item of another
     // key.
-    shown.extend(["agent.slug", "gate.decision"]);
+    shown.extend(["agent.slug", "gate.decision", "worktree.setup.folder", "verify.checks.folder"]);
     shown.extend(["secret_file", "secret_env", "allow", "private"].map(|key| match key {
         "secret_file" => "notify.webhook.secret_file",
         "secret_env" => "notify.webhook.secret_env",

@@ -4,7 +4,7 @@
 use serde_json::json;
 
 use super::Clone;
-use crate::project::settings::Settings;
+use crate::project::settings::{Settings, VerifyCheck};
 
 /// A settings file that a person accepted, and a changed one. The other fields are the expected changes, which of them
 /// wait for a person, and the value that takes effect until a person accepts.
@@ -91,6 +91,7 @@ fn cases() -> Vec<ValueCase> {
                 ". - agent quinn: permissions edit",
                 ". - agent quinn: home user",
                 ". - agent quinn: at most 1 at once",
+                ". - agent quinn: gets every API key",
                 ". - agent quinn: reads every section",
             ],
             in_force: words,
@@ -233,6 +234,94 @@ fn cases() -> Vec<ValueCase> {
             changes: &[". ~ seconds to decide: 86400 -> 60", "? ~ seconds to use an approval: 300 -> 86400"],
             in_force: |settings| json!([settings.approvals.pending_seconds, settings.approvals.approved_seconds]),
             value: json!([60, 300]),
+        },
+        ValueCase {
+            accepted: agent!("works = false\n"),
+            file: agent!("works = true\nkeys = [\"openai\"]\n"),
+            changes: &[
+                "? ~ agent quinn: takes no tasks -> takes tasks",
+                ". + agent quinn: gets the key openai",
+                ". - agent quinn: gets every API key",
+            ],
+            in_force: |settings| json!([settings.team.agents[0].works, settings.team.agents[0].keys]),
+            value: json!([false, ["openai"]]),
+        },
+        ValueCase {
+            accepted: agent!("works = true\nkeys = [\"OPENAI_API_KEY\"]\n"),
+            file: agent!("works = false\nkeys = [\"OPENAI_API_KEY\", \"google\"]\n"),
+            changes: &[". ~ agent quinn: takes tasks -> takes no tasks", "? + agent quinn: gets the key google"],
+            in_force: |settings| json!([settings.team.agents[0].works, settings.team.agents[0].keys]),
+            value: json!([false, ["OPENAI_API_KEY"]]),
+        },
+        ValueCase {
+            accepted: "[worktree]\nsetup = [{ command = [\"npm\", \"ci\"] }]\ncopy = [\".env\", \"b\"]\n",
+            file: "[worktree]\nsetup = [{ command = [\"npm\", \"i\"], seconds = 9 }]\ncopy = [\".env\", \"c\"]\n",
+            changes: &[
+                "? + setup: npm i",
+                "? + setup: npm i has at most 9 s",
+                "? + copy: c",
+                "? - setup: npm ci",
+                ". - copy: b",
+            ],
+            in_force: |settings| {
+                let worktree = &settings.team.worktree;
+                json!([worktree.setup.iter().map(|setup| setup.command.join(" ")).collect::<Vec<_>>(), worktree.copy])
+            },
+            value: json!([["npm ci"], [".env"]]),
+        },
+        ValueCase {
+            accepted: "[worktree]\ncopy = [\"conf\", \"!conf/secret\"]\n",
+            file: "[worktree]\ncopy = [\"conf\"]\nslots_per_turn = 9\n",
+            changes: &["? + copy: conf", "? ~ worktrees for each turn: 4 -> 9", "? - copy: conf, !conf/secret"],
+            in_force: |settings| json!([settings.team.worktree.copy, settings.team.worktree.slots_per_turn]),
+            value: json!([["conf", "!conf/secret"], 4]),
+        },
+        ValueCase {
+            accepted: "[verify]\nchecks = [{ command = [\"make\"], when = \"end\" }]\nretries = 2\n",
+            file: "[verify]\nchecks = [{ command = [\"make\"], seconds = 5 }, { command = [\"make\", \"lint\"], \
+                   folder = \"web\" }]\nretries = 3\nparallel = 1\nrecheck = \"files\"\n",
+            changes: &[
+                ". ~ check: make has at most 600 s -> make has at most 5 s",
+                ". ~ check: make runs only at the end -> make runs after each task",
+                "? + check: make lint in web",
+                "? ~ retries of a failed check: 2 -> 3",
+                ". ~ checks at once: 2 -> 1",
+                "? ~ check again after a merge: always -> only when both sides changed a file",
+            ],
+            in_force: |settings| {
+                let verify = &settings.team.verify;
+                let check =
+                    |check: &VerifyCheck| format!("{} {} {:?}", check.command.join(" "), check.seconds, check.when);
+                let checks: Vec<String> = verify.checks.iter().map(check).collect();
+                json!([checks, verify.retries, verify.parallel, format!("{:?}", verify.recheck)])
+            },
+            value: json!([["make 5 Task"], 2, 1, "Always"]),
+        },
+        ValueCase {
+            accepted: "[verify]\nchecks = [{ command = [\"make\"] }]\n",
+            file: "[verify]\nchecks = []\n",
+            changes: &["? - check: make"],
+            in_force: |settings| json!(settings.team.verify.checks[0].command),
+            value: json!(["make"]),
+        },
+        ValueCase {
+            accepted: "[env]\npass = [\"AWS_*\", \"PIN\"]\ndrop = [\"TERM\"]\n",
+            file: "[env]\npass = [\"AWS_*\", \"DATABASE_URL\"]\ndrop = [\"USER\"]\n",
+            changes: &[
+                "? + environment: programs get DATABASE_URL",
+                ". + environment: programs do not get USER",
+                ". - environment: programs get PIN",
+                "? - environment: programs do not get TERM",
+            ],
+            in_force: |settings| json!([settings.team.environment.pass, settings.team.environment.drop]),
+            value: json!([["AWS_*"], ["USER", "TERM"]]),
+        },
+        ValueCase {
+            accepted: "[notify]\ndesktop = false\n",
+            file: "[notify]\nquiet = \"22:00-08:00\"\n",
+            changes: &["? ~ notify: not on the desktop -> on the desktop"],
+            in_force: |settings| json!([settings.notify.desktop, settings.notify.quiet.is_some()]),
+            value: json!([false, true]),
         },
         ValueCase {
             accepted: "",

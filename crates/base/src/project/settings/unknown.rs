@@ -1,0 +1,63 @@
+//! The message for a settings file that cannot be parsed. An unknown key is named with its line and the nearest key
+//! that exists.
+
+/// Returns the message for a person.
+pub(super) fn told(text: &str, error: &toml::de::Error) -> String {
+    let Some((key, known)) = unknown_key(error.message()) else { return error.to_string() };
+    let line = error.span().map_or(1, |span| 1 + text[..span.start.min(text.len())].matches('\n').count());
+    let near = nearest(&key, &known).map(|near| format!("; did you mean `{near}`?"));
+    let keys = || format!("; the keys here are {}", known.join(", "));
+    format!("line {line}: there is no key `{key}`{}", near.unwrap_or_else(keys))
+}
+
+/// Returns the unknown key that the parser found, and the keys that it knows there. The parser has no other form for
+/// them than its message: unknown field `x`, expected one of `a`, `b`.
+fn unknown_key(message: &str) -> Option<(String, Vec<String>)> {
+    let (key, rest) = message.strip_prefix("unknown field `")?.split_once('`')?;
+    let known = rest.split('`').skip(1).step_by(2).map(str::to_owned).collect();
+    Some((key.to_owned(), known))
+}
+
+/// Returns the known key that a person probably meant: the one with the fewest different letters, if at most a third of
+/// the letters differ.
+fn nearest<'k>(key: &str, known: &'k [String]) -> Option<&'k str> {
+    let by_distance = known.iter().map(|other| (distance(key, other), other));
+    let (found, other) = by_distance.min()?;
+    (found <= key.len().max(other.len()).div_ceil(3)).then_some(other.as_str())
+}
+
+/// Returns the number of letters to insert, remove or replace that turns one word into the other.
+fn distance(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (number, letter) in one.chars().enumerate() {
+        let mut above_left = row[0];
+        row[0] = number + 1;
+        for column in 0..other.len() {
+            let replaced = above_left + usize::from(letter != other[column]);
+            above_left = row[column + 1];
+            row[column + 1] = replaced.min(above_left + 1).min(row[column] + 1);
+        }
+    }
+    row[other.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::project::settings::parse;
+
+    #[test]
+    fn an_unknown_key_is_told_with_its_line_and_the_nearest_key() {
+        let rows = [
+            ("[worktree]\n\nsetpu = []", "line 3: there is no key `setpu`; did you mean `setup`?"),
+            ("[verify]\ncheck = []", "line 2: there is no key `check`; did you mean `checks`?"),
+            ("[verify]\nchecks = [{ command = [\"a\"], second = 1 }]", "did you mean `seconds`?"),
+            ("[env]\nkeep = []", "line 2: there is no key `keep`; the keys here are pass, drop"),
+            ("verfy = 1", "line 1: there is no key `verfy`; did you mean `verify`?"),
+        ];
+        for (text, told) in rows {
+            let problem = parse(text).err().unwrap_or_default();
+            assert!(problem.contains(told), "{text}\n{problem}");
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! The items of the list about the place and the checks of the work: setup commands, copied files, checks, environment
+//! variables, and the tasks and API keys of an agent.
+
+use serde_json::json;
+
+use super::{AcceptedItems, ItemOrder, TrustItem, shown};
+use crate::project::settings::team::{AgentSettings, COMMAND_SECONDS_DEFAULT};
+use crate::project::settings::{
+    CheckMoment, EnvironmentSettings, RecheckRule, SettingSource, SetupCommand, VerifyCheck, VerifySettings,
+    WorktreeSettings,
+};
+
+impl AcceptedItems {
+    pub(super) fn worktree(&mut self, worktree: &WorktreeSettings) {
+        for setup in &worktree.setup {
+            let SetupCommand { command, seconds, folder, .. } = setup;
+            let name = format!("setup: {}", placed(command, folder));
+            let subject = json!([folder, command]).to_string();
+            let text = format!("{name}{}", found(worktree.setup_source));
+            self.add(("worktree.setup.command", &subject), json!(command), text, ItemOrder::Fixed);
+            self.seconds(("worktree.setup.seconds", subject), &name, *seconds);
+        }
+        // With a pattern that takes files out again, the order of the patterns counts, and removing one can choose more
+        // files. Then all patterns are one item.
+        if worktree.copy.iter().any(|pattern| pattern.starts_with('!')) {
+            let text = format!("copy: {}", worktree.copy.join(", "));
+            self.add(("worktree.copy", ""), json!(worktree.copy), text, ItemOrder::Fixed);
+        } else {
+            for pattern in &worktree.copy {
+                self.grant("worktree.copy", pattern, json!(pattern), format!("copy: {pattern}"));
+            }
+        }
+        let default = WorktreeSettings::default().slots_per_turn;
+        let slots = worktree.slots_per_turn;
+        self.bound("worktree.slots_per_turn", "worktrees for each turn", Some(slots.into()), Some(default.into()));
+    }
+
+    pub(super) fn verify(&mut self, verify: &VerifySettings) {
+        for check in &verify.checks {
+            let VerifyCheck { command, seconds, when, folder } = check;
+            let name = format!("check: {}", placed(command, folder));
+            let subject = json!([folder, command]).to_string();
+            let text = format!("{name}{}", found(verify.checks_source));
+            self.add(("verify.checks.command", &subject), json!(command), text, ItemOrder::Fixed);
+            self.seconds(("verify.checks.seconds", subject.clone()), &name, *seconds);
+            let (word, rank) = moment_rank(*when);
+            let (value, text) = (json!(rank), format!("{name} runs {word}"));
+            let (is_default, order) = (*when == CheckMoment::default(), ItemOrder::Bound(rank));
+            self.0.push(TrustItem { key: "verify.checks.when", subject, value, text, is_default, order });
+        }
+        let default = VerifySettings::default();
+        let bound = |number: u32| Some(f64::from(number));
+        self.bound("verify.retries", "retries of a failed check", bound(verify.retries), bound(default.retries));
+        self.bound("verify.parallel", "checks at once", bound(verify.parallel), bound(default.parallel));
+        let (word, rank) = recheck_rank(verify.recheck);
+        let (value, text) = (json!(rank), format!("check again after a merge: {word}"));
+        let (is_default, order) = (verify.recheck == default.recheck, ItemOrder::Bound(rank));
+        self.0.push(TrustItem { key: "verify.recheck", subject: String::new(), value, text, is_default, order });
+    }
+
+    pub(super) fn environment(&mut self, environment: &EnvironmentSettings) {
+        for name in &environment.pass {
+            self.grant("env.pass", name, json!(name), format!("environment: programs get {name}"));
+        }
+        for name in &environment.drop {
+            let text = format!("environment: programs do not get {name}");
+            self.add(("env.drop", name), json!(name), text, ItemOrder::Demand(1));
+        }
+    }
+
+    pub(super) fn agent_work(&mut self, agent: &AgentSettings) {
+        let slug = &agent.slug;
+        match agent.works {
+            Some(true) => self.grant("agent.works", slug, json!(true), format!("agent {slug}: takes tasks")),
+            Some(false) => {
+                let text = format!("agent {slug}: takes no tasks");
+                self.add(("agent.works", slug), json!(false), text, ItemOrder::Demand(1));
+            }
+            None => {}
+        }
+        match &agent.keys {
+            Some(keys) => {
+                for key in keys {
+                    let (subject, text) = (format!("{slug} {key}"), format!("agent {slug}: gets the key {key}"));
+                    self.grant("agent.keys", &subject, json!(key), text);
+                }
+            }
+            None if agent.has_choice_of_keys() => {
+                let (subject, text) = (format!("{slug} *"), format!("agent {slug}: gets every API key"));
+                self.grant("agent.keys", &subject, json!("*"), text);
+            }
+            None => {}
+        }
+    }
+
+    fn seconds(&mut self, (key, subject): (&'static str, String), name: &str, seconds: u32) {
+        let (value, text) = (json!(seconds), format!("{name} has at most {seconds} s"));
+        let (is_default, order) = (seconds == COMMAND_SECONDS_DEFAULT, ItemOrder::Bound(seconds.into()));
+        self.0.push(TrustItem { key, subject, value, text, is_default, order });
+    }
+}
+
+/// Returns a command for a person, with its folder when it is not the root.
+fn placed(command: &[String], folder: &str) -> String {
+    if folder.is_empty() { shown(command) } else { format!("{} in {folder}", shown(command)) }
+}
+
+/// Returns the words that say that no file names a value.
+fn found(source: SettingSource) -> &'static str {
+    match source {
+        SettingSource::Detected => " (found here, in no file)",
+        SettingSource::Default | SettingSource::File => "",
+    }
+}
+
+pub(in crate::project::trust) fn moment_rank(moment: CheckMoment) -> (&'static str, f64) {
+    match moment {
+        CheckMoment::Task => ("after each task", 0.0),
+        CheckMoment::End => ("only at the end", 1.0),
+    }
+}
+
+pub(in crate::project::trust) fn recheck_rank(recheck: RecheckRule) -> (&'static str, f64) {
+    match recheck {
+        RecheckRule::Always => ("always", 0.0),
+        RecheckRule::Files => ("only when both sides changed a file", 1.0),
+    }
+}
