@@ -3,6 +3,7 @@
 
 pub mod budget;
 pub mod detect;
+pub mod effective;
 pub mod files;
 pub mod place;
 pub mod settings;

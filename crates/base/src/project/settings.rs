@@ -1,8 +1,10 @@
-//! The settings of a project in `.handover/config.toml`. An unknown key is an error, because otherwise a typo would go
-//! unnoticed.
+//! The settings of a project in `.handover/config.toml` and `.handover/local.toml`. An unknown key is an error, because
+//! otherwise a typo would go unnoticed.
 
+mod detected;
 mod environment;
 mod files;
+mod layers;
 pub mod mcp;
 pub mod people;
 mod quiet;
@@ -18,6 +20,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+pub use detected::{DetectedAgent, DetectedDefaults};
 pub use environment::EnvironmentSettings;
 pub use files::CONTRACTS;
 pub use files::SettingsFiles;
@@ -115,8 +118,25 @@ pub fn read(root: Option<&Path>) -> Result<Settings, Unreadable> {
     root.map_or_else(|| Ok(Settings::default()), |root| SettingsFiles::read(root)?.settings(root))
 }
 
+/// Parses the settings in one text.
 pub fn parse(text: &str) -> Result<Settings, String> {
-    let written: SettingsText = toml::from_str(text).map_err(|error| unknown::told(text, &error))?;
+    let settings = parse_text(text)?;
+    settings.problem().map_or(Ok(settings), Err)
+}
+
+/// Parses a text without looking for problems that only the complete settings show.
+fn parse_text(text: &str) -> Result<Settings, String> {
+    unchecked(toml::from_str(text).map_err(|error| unknown::told(text, &error))?)
+}
+
+/// Parses the texts of the two settings files, of which the personal one wins.
+fn parse_both(config: &str, local: &str) -> Result<Settings, String> {
+    let table = |text: &str| toml::from_str::<toml::Table>(text).map_err(|error| error.to_string());
+    let joined = layers::joined(table(config)?, table(local)?);
+    unchecked(joined.try_into().map_err(|error: toml::de::Error| unknown::told(local, &error))?)
+}
+
+fn unchecked(written: SettingsText) -> Result<Settings, String> {
     let SettingsText {
         store,
         worktrees,
@@ -138,9 +158,13 @@ pub fn parse(text: &str) -> Result<Settings, String> {
     let work = TeamSettings { worktree, verify, environment, ..TeamSettings::default() };
     let team = TeamSettings { limits, routes, evaluator, agents, contracts, ..work };
     let gates = Gates::new(gates, rules)?;
-    match team.problem().or_else(|| approvals.problem()).or_else(|| notify.problem()).or_else(|| mcp.problem()) {
-        Some(problem) => Err(problem),
-        None => Ok(Settings { store, worktrees, serve, approvals, notify, mcp, team, gates }),
+    Ok(Settings { store, worktrees, serve, approvals, notify, mcp, team, gates })
+}
+
+impl Settings {
+    fn problem(&self) -> Option<String> {
+        let people = || self.approvals.problem().or_else(|| self.notify.problem());
+        self.team.problem().or_else(people).or_else(|| self.mcp.problem())
     }
 }
 

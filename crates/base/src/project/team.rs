@@ -31,15 +31,25 @@ pub struct TeamMember {
 pub struct Team {
     pub members: Vec<TeamMember>,
     pub shared_skills: Vec<Skill>,
+    /// A text for each agent that was left out, because its program is not installed on this machine.
+    pub notices: Vec<String>,
 }
 
-/// All reasons why the agents that the settings name cannot work, one text per reason.
+/// The reasons why no agent can work.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{}", .0.join("\n"))]
-pub struct NotReady(pub Vec<String>);
+pub enum NotReady {
+    #[error("No agent here. Install Claude Code, Codex, … or: handover agent add NAME -- PROGRAM")]
+    NoAgent,
+    /// One text per reason.
+    #[error("{}", .0.join("\n"))]
+    Problems(Vec<String>),
+}
 
-/// Returns the identity of one agent for its prompt: its card (description file) or its persona (description in the
-/// settings). Returns `None` when it has neither, or its card is invalid.
+/// The description of an agent that has neither a card nor a `persona`.
+const BUILT_IN_PERSONA: &str = include_str!("team/persona.md");
+
+/// Returns the identity of one agent for its prompt: its card (description file), its persona (description in the
+/// settings), or the built-in description. Returns `None` when its card is invalid.
 pub fn identity(root: &Path, agent: &AgentSettings) -> Option<PromptAgent> {
     who(&files::cards(root).ok()?, agent).ok()
 }
@@ -66,8 +76,9 @@ impl Team {
     /// Loads the agents that the settings name. `path` is the value of `PATH`, with the folders in which programs are
     /// looked up.
     pub fn gather(root: &Path, settings: &Settings, path: Option<&std::ffi::OsStr>) -> Result<Self, NotReady> {
-        let mut problems = Vec::new();
-        let cards = files::cards(root).map_err(|error| NotReady(vec![format!("read the cards: {error}")]))?;
+        let (mut problems, mut notices) = (Vec::new(), Vec::new());
+        let unreadable = |error| NotReady::Problems(vec![format!("read the cards: {error}")]);
+        let cards = files::cards(root).map_err(unreadable)?;
         let shared_skills = skills(&root.join(FOLDER).join("skills"), &mut problems);
         let mut members = Vec::new();
         for agent in &settings.agents {
@@ -79,9 +90,9 @@ impl Team {
                 problems.push(problem.clone());
             }
             if program.is_none() {
-                problems.push(format!(
+                notices.push(format!(
                     "agent {slug}: there is no program `{}`; install it, or correct `command` in \
-                     .handover/config.toml",
+                     .handover/config.toml or .handover/local.toml",
                     agent.command[0]
                 ));
             }
@@ -92,9 +103,17 @@ impl Team {
             }
         }
         if settings.agents.is_empty() {
-            problems.push(".handover/config.toml has no [[agent]], so no agent can work; add one".to_owned());
+            return Err(NotReady::NoAgent);
         }
-        if problems.is_empty() { Ok(Self { members, shared_skills }) } else { Err(NotReady(problems)) }
+        // A team shares its settings, and not every agent of the team is installed everywhere.
+        if members.is_empty() {
+            problems.append(&mut notices);
+        }
+        if problems.is_empty() {
+            Ok(Self { members, shared_skills, notices })
+        } else {
+            Err(NotReady::Problems(problems))
+        }
     }
 
     pub fn member(&self, slug: &str) -> Option<&TeamMember> {
@@ -103,7 +122,7 @@ impl Team {
 }
 
 /// Returns the identity of an agent for its prompt: from its card (description file) or, without a card, from its
-/// persona (description in the settings). An invalid card is an error, even when there is a persona.
+/// persona (description in the settings) or the built-in description. An invalid card is an error, even when there is a persona.
 fn who(cards: &[files::JudgedCard], agent: &AgentSettings) -> Result<PromptAgent, String> {
     let slug = &agent.slug;
     let stem = |judged: &&files::JudgedCard| judged.path.file_stem().is_some_and(|stem| stem == slug.as_str());
@@ -120,13 +139,10 @@ fn who(cards: &[files::JudgedCard], agent: &AgentSettings) -> Result<PromptAgent
                 judged.errors
             )),
         },
-        None => match agent.persona.as_ref().filter(|persona| !persona.trim().is_empty()) {
-            Some(persona) => Ok(PromptAgent::Persona(persona.clone())),
-            None => Err(format!(
-                "agent {slug}: it has neither a card (.handover/cards/{slug}.json) nor a `persona`; add `persona = \
-                 \"…\"` to this agent in .handover/config.toml, in which you describe the agent"
-            )),
-        },
+        None => {
+            let written = agent.persona.as_deref().filter(|persona| !persona.trim().is_empty());
+            Ok(PromptAgent::Persona(written.unwrap_or(BUILT_IN_PERSONA).to_owned()))
+        }
     }
 }
 
@@ -184,14 +200,12 @@ mod tests {
         let all = settings(
             "[[agent]]\nslug = \"builder\"\nadapter = \"exec\"\ncommand = [\"sh\"]\n\
              [[agent]]\nslug = \"broken\"\nadapter = \"exec\"\ncommand = [\"sh\"]\n\
-             [[agent]]\nslug = \"nobody\"\nadapter = \"exec\"\ncommand = [\"sh\"]\n\
              [[agent]]\nslug = \"reviewer\"\nadapter = \"exec\"\ncommand = [\"no-such-program\"]\n\
              [[agent]]\nslug = \"old\"\nadapter = \"exec\"\ncommand = [\"./tool\"]\npersona = \"You work.\"\n",
         );
         let path = Some(std::ffi::OsStr::new("/usr/bin:/bin"));
-        let problems = Team::gather(root.path(), &all, path).err().map(|problems| problems.0).unwrap_or_default();
-        let words =
-            ["broken: .handover/cards/broken.json has", "nobody: it has neither a card", "no-such-program", "./tool"];
+        let Err(NotReady::Problems(problems)) = Team::gather(root.path(), &all, path) else { panic!("a broken card") };
+        let words = ["broken: .handover/cards/broken.json has"];
         assert_eq!(problems.len(), words.len(), "{problems:?}");
         for word in words {
             assert!(problems.iter().any(|problem| problem.contains(word)), "{word}: {problems:?}");
@@ -201,7 +215,34 @@ mod tests {
         assert!(team.member("builder").is_some_and(|member| matches!(member.who, PromptAgent::Card(_))));
         let names: Vec<&str> = team.shared_skills.iter().map(|skill| skill.name.as_str()).collect();
         assert_eq!(names, ["inbox-protocol", "platform-env"]);
-        assert!(Team::gather(root.path(), &Settings::default(), path).is_err(), "nobody could work");
         Ok(())
+    }
+
+    const MISSING: &str = "[[agent]]\nslug = \"reviewer\"\nadapter = \"exec\"\ncommand = [\"no-such-program\"]\n\
+                           [[agent]]\nslug = \"old\"\nadapter = \"exec\"\ncommand = [\"./tool\"]\n";
+
+    #[test]
+    fn an_agent_without_program_is_skipped_with_a_notice_while_another_remains() {
+        let root = tempfile::tempdir().unwrap();
+        let path = Some(std::ffi::OsStr::new("/usr/bin:/bin"));
+        let two = settings(&format!("{MISSING}[[agent]]\nslug = \"nobody\"\nadapter = \"exec\"\ncommand = [\"sh\"]\n"));
+        let team = Team::gather(root.path(), &two, path).unwrap();
+        let members: Vec<&str> = team.members.iter().map(|member| member.settings.slug.as_str()).collect();
+        assert_eq!(members, ["nobody"]);
+        let told = |program: &str| team.notices.iter().any(|notice| notice.contains(program));
+        assert!(team.notices.len() == 2 && told("reviewer: there is no program `no-such-program`") && told("`./tool`"));
+        let PromptAgent::Persona(persona) = &team.members[0].who else { panic!("no card") };
+        assert_eq!(persona, BUILT_IN_PERSONA, "an agent without card and persona has the built-in description");
+    }
+
+    #[test]
+    fn a_team_without_agents_is_not_ready() {
+        let root = tempfile::tempdir().unwrap();
+        let path = Some(std::ffi::OsStr::new("/usr/bin:/bin"));
+        let Err(NotReady::Problems(problems)) = Team::gather(root.path(), &settings(MISSING), path) else { panic!() };
+        assert_eq!(problems.len(), 2, "{problems:?}");
+        let none = Team::gather(root.path(), &Settings::default(), path).err().map(|problem| problem.to_string());
+        let line = "No agent here. Install Claude Code, Codex, … or: handover agent add NAME -- PROGRAM";
+        assert_eq!(none.as_deref(), Some(line));
     }
 }

@@ -2,10 +2,10 @@
 //! on this machine.
 //!
 //! ```text
-//! config.toml, contracts/ ── read once ──> settings ──> list of items ──┐
-//!                                                                       ├──> changes: at once | wait for a person
-//! the accepted copy, in the user's data folder ──────> list of items ───┘
-//! both settings ──> the settings that take effect: for each key the stricter of the two values
+//! config.toml, local.toml, contracts/, detected values ── read once ──> settings ──> list ──┐
+//!                                                              ├──> changes: in force at once | wait for a person
+//! the accepted copy, in the user's data folder ──────> list ───┘
+//!                                                   settings ──> in force: of two values the stricter one
 //! ```
 //!
 //! An item is one setting or one script that a person must accept. The table in `keys` says for every setting whether a
@@ -37,7 +37,7 @@ pub use script::{ChangedScript, ScriptFolders, ScriptMarks, ScriptRecord};
 pub use store::{StoreProblem, accepted_store};
 
 use crate::project::settings::team::{AgentSettings, ScriptSource};
-use crate::project::settings::{Settings, SettingsFiles, Unreadable};
+use crate::project::settings::{DetectedDefaults, SettingSource, Settings, SettingsFiles, Unreadable};
 use gate::Gates;
 
 /// The key of an item that holds the content of a script. All other items in the list that a person accepts hold a
@@ -123,17 +123,32 @@ impl TrustView {
 
 /// Reads the settings of a project and finds which of them take effect. `data` is the user's data folder, which has the
 /// accepted settings.
+///
+/// Values that no file has (agents, setup, check) are those that a person accepted before. Use `view_with` where newly
+/// found values must be shown.
 pub fn view(root: &Path, data: Option<&Path>) -> Result<TrustView, Untrusted> {
+    look(root, data, None)
+}
+
+/// Does the same with the values that `effective::find` found now. Those that a person has not accepted are changes that
+/// wait.
+pub fn view_with(root: &Path, data: Option<&Path>, detected: &DetectedDefaults) -> Result<TrustView, Untrusted> {
+    look(root, data, Some(detected))
+}
+
+fn look(root: &Path, data: Option<&Path>, detected: Option<&DetectedDefaults>) -> Result<TrustView, Untrusted> {
     let path = key(root)?;
     let file = data.map(|data| record::file(data, &path));
-    let files = SettingsFiles::read(root)?;
-    let found = files.settings(root)?;
-    let scripts = ScriptMarks::look(root, &found);
-    let list = TrustList::of(&found, store::asks(root, &found).as_deref(), &scripts);
     let copy = match &file {
         Some(file) => record::read(file)?,
         None => None,
     };
+    let known = copy.as_ref().map(|copy| &copy.detected);
+    let detected = detected.or(known).cloned().unwrap_or_default();
+    let files = SettingsFiles { detected, ..SettingsFiles::read(root)? };
+    let found = files.settings(root)?;
+    let scripts = ScriptMarks::look(root, &found);
+    let list = TrustList::of(&found, store::asks(root, &found).as_deref(), &scripts);
     // The copy of the accepted settings may have been written by another version of Handover. If this version cannot
     // read it, the copy does not count.
     let known = copy.as_ref().and_then(|copy| Some((copy, copy.files().settings(root).ok()?)));
@@ -159,15 +174,16 @@ pub fn accepted_coordinators(root: Option<&Path>, data: Option<&Path>) -> Result
 /// Returns the settings that take effect, without reading schemas and scripts. Every command and every hook calls this,
 /// so it must be fast.
 pub fn basics(root: &Path, data: Option<&Path>) -> Result<Settings, Untrusted> {
-    let files = SettingsFiles { config: SettingsFiles::config(root)?, ..SettingsFiles::default() };
-    let found = files.settings(root)?;
     let copy = match data {
         Some(data) => record::read(&record::file(data, &key(root)?))?,
         None => None,
     };
+    let detected = copy.as_ref().map(|copy| copy.detected.clone()).unwrap_or_default();
+    let files = SettingsFiles { detected, ..SettingsFiles::without_contracts(root)? };
+    let found = files.settings(root)?;
     let accepted = match copy {
-        Some(copy) if copy.config == files.config => found.clone(),
-        Some(copy) => crate::project::settings::parse(&copy.config).unwrap_or_default(),
+        Some(copy) if copy.has_texts_of(&files) => found.clone(),
+        Some(copy) => copy.files().settings(root).unwrap_or_default(),
         None => Settings::default(),
     };
     Ok(force::in_force(&found, &accepted))
@@ -185,9 +201,27 @@ pub fn accepted(root: &Path, data: Option<&Path>) -> Result<TrustView, Untrusted
 
 /// Returns the settings that take effect, or an error when a change of the settings files still waits for a person to
 /// accept it. Call this before starting agents.
+///
+/// A newly found value that waits is no error: the accepted one stays in force, and `notice` tells of the new one.
 pub fn require(root: &Path, data: Option<&Path>) -> Result<TrustView, Untrusted> {
-    let view = accepted(root, data)?;
-    let changes = view.waiting();
+    required(accepted(root, data)?)
+}
+
+/// Does the same with the values that `effective::find` found now.
+pub fn require_with(root: &Path, data: Option<&Path>, detected: &DetectedDefaults) -> Result<TrustView, Untrusted> {
+    if data.is_none() {
+        return Err(Untrusted::Nowhere);
+    }
+    let view = view_with(root, data, detected)?;
+    if view.is_accepted { required(view) } else { Err(Untrusted::Never { path: view.path }) }
+}
+
+fn required(view: TrustView) -> Result<TrustView, Untrusted> {
+    // Without any accepted agent a found one must be accepted first.
+    let has_agents = !view.settings.team.agents.is_empty();
+    let is_asked = |change: &&TrustChange| change.waits && !(has_agents && change.source == SettingSource::Detected);
+    let of_files = view.changes.iter().filter(is_asked);
+    let changes: Vec<String> = of_files.map(|change| change.text.clone()).collect();
     if changes.is_empty() { Ok(view) } else { Err(Untrusted::Changed { path: view.path, changes }) }
 }
 
@@ -195,13 +229,12 @@ pub fn require(root: &Path, data: Option<&Path>) -> Result<TrustView, Untrusted>
 /// they differ. A tool call must pass every set. So a rule that is removed from the file still applies until a person
 /// accepts the removal.
 pub fn gates(root: &Path, data: Option<&Path>) -> Result<Vec<Gates>, Untrusted> {
-    let text = SettingsFiles::config(root)?;
-    let files = SettingsFiles { config: text, ..SettingsFiles::default() };
+    let files = SettingsFiles::without_contracts(root)?;
     let mut gates = vec![files.settings(root)?.gates];
     let Some(data) = data else { return Ok(gates) };
     let copy = record::read(&record::file(data, &key(root)?))?;
-    if let Some(copy) = copy.filter(|copy| copy.config != files.config)
-        && let Ok(accepted) = crate::project::settings::parse(&copy.config)
+    if let Some(copy) = copy.filter(|copy| !copy.has_texts_of(&files))
+        && let Ok(accepted) = copy.files().settings(root)
         && accepted.gates != gates[0]
     {
         gates.push(accepted.gates);
@@ -226,6 +259,8 @@ pub fn accept(data: &Path, view: &TrustView) -> io::Result<()> {
             path: view.path.clone(),
             sha256: view.list.sha256(),
             config: view.files.config.clone(),
+            local: view.files.local.clone(),
+            detected: view.files.detected.clone(),
             contracts: view.files.contracts.iter().filter_map(readable).collect(),
             scripts,
         }

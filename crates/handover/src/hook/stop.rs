@@ -57,7 +57,10 @@ pub(super) fn stopping(hook: &HookCall<'_>) -> Result<HookAnswer, HookError> {
             // Take the agents from the settings file, even if no person accepted it: they only give the form of an
             // answer and start no program. The checks of an output start programs, so take them from the settings that
             // a person accepted.
-            settings::TeamSettings { agents: view.written.team.agents, ..view.settings.team }
+            // An agent that no file names gave no form of an answer.
+            let mut agents = view.written.team.agents;
+            agents.retain(|agent| agent.source == settings::SettingSource::File);
+            settings::TeamSettings { agents, ..view.settings.team }
         }
         None => settings::TeamSettings::default(),
     };

@@ -51,6 +51,13 @@ impl RepositoryFiles {
         !self.is_absent(path) && self.root.join(path).symlink_metadata().is_ok()
     }
 
+    /// Returns the lines of `.worktreeinclude` that choose files. Returns none when there is no such file.
+    pub fn include_patterns(&self) -> Vec<String> {
+        let text = self.text(super::copy::INCLUDE_FILE).unwrap_or_default();
+        let lines = text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
+        lines.map(str::to_owned).collect()
+    }
+
     /// Returns the beginning of a file as text. Returns `None` when the path is no regular file, or is a link that
     /// leads out of the repository.
     pub(super) fn text(&self, path: &str) -> Option<String> {

@@ -6,10 +6,12 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
 
-use super::{Settings, Unreadable, parse};
+use super::{DetectedDefaults, Settings, Unreadable, parse, parse_both, parse_text, unknown};
 use git::FOLDER;
 
 const CONFIG: &str = "config.toml";
+/// The personal settings, which git ignores.
+const LOCAL: &str = "local.toml";
 /// The folder in `.handover/` with the JSON schemas of contracts. Outputs of agents are checked against them.
 pub const CONTRACTS: &str = "contracts";
 /// The most bytes of `config.toml`; a longer file is an error. A usual file has some kilobytes, and a person cannot
@@ -21,26 +23,31 @@ const CONTRACT_BYTES_MAX: u64 = (1 << 20) + 1;
 /// The most files of `contracts/` that are read; further files are ignored.
 const CONTRACTS_MAX: usize = 1_000;
 
-/// The text of `config.toml`, and the files in `contracts/` by name.
+/// The texts of `config.toml` and `local.toml`, the files in `contracts/` by name, and the values that apply where no
+/// file has one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SettingsFiles {
     /// The text of `config.toml`. It is empty when the file does not exist.
     pub config: String,
+    /// The text of `local.toml`, whose values win. It is empty when the file does not exist.
+    pub local: String,
+    /// The values that Handover found on this machine and in the files of the repository.
+    pub detected: DetectedDefaults,
     /// The text of each file in `contracts/` by its name, or the reason why the file cannot be read.
     pub contracts: BTreeMap<String, Result<String, String>>,
 }
 
 impl SettingsFiles {
-    /// Reads `config.toml` and the files in `contracts/`.
+    /// Reads the two settings files and the files in `contracts/`.
     pub fn read(root: &Path) -> Result<Self, Unreadable> {
-        let config = Self::config(root)?;
+        let files = Self::without_contracts(root)?;
         let folder = root.join(FOLDER).join(CONTRACTS);
         let unreadable =
             |error: io::Error| Unreadable { path: folder.display().to_string(), problem: error.to_string() };
         let mut contracts = BTreeMap::new();
         let entries = match std::fs::read_dir(&folder) {
             Ok(entries) => entries,
-            Err(error) if is_absent(&error) => return Ok(Self { config, contracts }),
+            Err(error) if is_absent(&error) => return Ok(files),
             Err(error) => return Err(unreadable(error)),
         };
         for entry in entries.take(CONTRACTS_MAX) {
@@ -48,13 +55,17 @@ impl SettingsFiles {
             let name = entry.file_name().to_string_lossy().into_owned();
             contracts.insert(name, text(&entry.path(), CONTRACT_BYTES_MAX).map_err(|error| error.to_string()));
         }
-        Ok(Self { config, contracts })
+        Ok(Self { contracts, ..files })
     }
 
-    /// Reads only `config.toml`, without the schemas. The gate rules are read before every tool call and need no
-    /// schema.
-    pub fn config(root: &Path) -> Result<String, Unreadable> {
-        let path = root.join(FOLDER).join(CONFIG);
+    /// Reads only the two settings files, without the schemas. The gate rules are read before every tool call and need
+    /// no schema.
+    pub fn without_contracts(root: &Path) -> Result<Self, Unreadable> {
+        Ok(Self { config: Self::text_of(root, CONFIG)?, local: Self::text_of(root, LOCAL)?, ..Self::default() })
+    }
+
+    fn text_of(root: &Path, name: &str) -> Result<String, Unreadable> {
+        let path = root.join(FOLDER).join(name);
         match text(&path, CONFIG_BYTES_MAX) {
             Ok(text) => Ok(text),
             Err(error) if is_absent(&error) => Ok(String::new()),
@@ -64,8 +75,22 @@ impl SettingsFiles {
 
     /// Parses the settings from the texts that were read before. `root` is only used to name the file in an error.
     pub fn settings(&self, root: &Path) -> Result<Settings, Unreadable> {
-        let path = || root.join(FOLDER).join(CONFIG).display().to_string();
-        let mut settings = parse(&self.config).map_err(|problem| Unreadable { path: path(), problem })?;
+        let in_file = |name: &str, problem: String| Unreadable {
+            path: root.join(FOLDER).join(name).display().to_string(),
+            problem,
+        };
+        let mut settings = parse_text(&self.config).map_err(|problem| in_file(CONFIG, problem))?;
+        if !self.local.trim().is_empty() {
+            // The file is also parsed alone, because only then the line of a mistake is right.
+            unknown::look(&self.local).map_err(|problem| in_file(LOCAL, problem))?;
+            settings = parse_both(&self.config, &self.local).map_err(|problem| in_file(LOCAL, problem))?;
+        }
+        self.detected.fill(&mut settings);
+        if let Some(problem) = settings.problem() {
+            let is_shared = self.local.trim().is_empty() || parse(&self.config).is_err();
+            let file = if is_shared { CONFIG } else { LOCAL };
+            return Err(in_file(file, problem));
+        }
         settings.team.schemas = self.contracts.clone();
         Ok(settings)
     }

@@ -11,6 +11,7 @@ use agents::adapter::{AdapterKind, Permissions};
 
 use super::environment::is_variable_name;
 use super::{EnvironmentSettings, SettingSource, VerifySettings, WorktreeSettings};
+use crate::project::detect::clients::known_clients;
 
 /// The limits of one task. A limit that is not set has its default, or allows any amount.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -136,7 +137,7 @@ fn one() -> u32 {
     1
 }
 
-fn texts() -> Vec<String> {
+pub(super) fn texts() -> Vec<String> {
     vec!["text/*".to_owned(), "application/json".to_owned()]
 }
 
@@ -296,8 +297,11 @@ impl TeamSettings {
                 return Some(problem);
             }
         }
+        // Without an agent in the files the installed programs are the agents.
+        let is_client = |name: &str| self.agents.is_empty() && known_clients().iter().any(|client| client.name == name);
         if let Some(found) = &self.evaluator
             && !seen.contains(&found.agent)
+            && !is_client(&found.agent)
         {
             return Some(format!("evaluator.agent: there is no agent `{}`", found.agent));
         }

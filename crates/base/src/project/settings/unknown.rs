@@ -1,13 +1,33 @@
 //! The message for a settings file that cannot be parsed. An unknown key is named with its line and the nearest key
 //! that exists.
 
+use super::SettingsText;
+
 /// Returns the message for a person.
 pub(super) fn told(text: &str, error: &toml::de::Error) -> String {
     let Some((key, known)) = unknown_key(error.message()) else { return error.to_string() };
-    let line = error.span().map_or(1, |span| 1 + text[..span.start.min(text.len())].matches('\n').count());
+    let line = error
+        .span()
+        .map_or_else(|| line_of(text, &key), |span| 1 + text[..span.start.min(text.len())].matches('\n').count());
     let near = nearest(&key, &known).map(|near| format!("; did you mean `{near}`?"));
     let keys = || format!("; the keys here are {}", known.join(", "));
     format!("line {line}: there is no key `{key}`{}", near.unwrap_or_else(keys))
+}
+
+/// Returns the line of a key. The parser does not know it when both settings files were joined before.
+fn line_of(text: &str, key: &str) -> usize {
+    let sets = |line: &str| line.trim_start().strip_prefix(key).is_some_and(|rest| rest.trim_start().starts_with('='));
+    1 + text.lines().position(sets).unwrap_or_default()
+}
+
+/// Looks for mistakes in `local.toml` alone. An agent there may lack keys that the agent with this slug has in
+/// `config.toml`.
+pub(super) fn look(text: &str) -> Result<(), String> {
+    match toml::from_str::<SettingsText>(text) {
+        Ok(_) => Ok(()),
+        Err(error) if error.message().starts_with("missing field") => Ok(()),
+        Err(error) => Err(told(text, &error)),
+    }
 }
 
 /// Returns the unknown key that the parser found, and the keys that it knows there. The parser has no other form for

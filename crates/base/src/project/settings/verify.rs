@@ -1,6 +1,6 @@
 //! The `[verify]` section of the settings: the checks that every task with changed files must pass.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::SettingSource;
 use super::worktree::{command_problem, source, ten_minutes};
@@ -19,7 +19,7 @@ pub struct VerifySettings {
 }
 
 /// A command that checks the work. The work passes when the command exits with code 0.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VerifyCheck {
     pub command: Vec<String>,
@@ -33,7 +33,7 @@ pub struct VerifyCheck {
 }
 
 /// The moment at which a check runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CheckMoment {
     /// After each task.

@@ -1,6 +1,6 @@
 //! The `[worktree]` section of the settings: the commands that prepare a worktree, and the files that are copied into it.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::SettingSource;
 use super::team::COMMAND_SECONDS_DEFAULT;
@@ -20,7 +20,7 @@ pub struct WorktreeSettings {
 }
 
 /// A command that prepares a worktree.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SetupCommand {
     pub command: Vec<String>,

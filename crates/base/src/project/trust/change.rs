@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::list::{ItemOrder, TrustItem, TrustList};
+use crate::project::settings::SettingSource;
 
 /// One difference between the accepted settings and the settings files.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,6 +14,8 @@ pub struct TrustChange {
     /// True when a person must accept the change before it takes effect. False when it takes effect at once or has no
     /// effect.
     pub waits: bool,
+    /// The origin of the changed value: a settings file, or this machine and the files of the repository.
+    pub source: SettingSource,
 }
 
 /// Compares the list of settings that a person accepted with the list that the current files give. Returns the changes
@@ -26,13 +29,17 @@ pub(super) fn changes(accepted: &TrustList, found: &TrustList) -> Vec<TrustChang
         match before.get(&key(item)) {
             // The default bound of a new check says nothing that the line of the check does not say.
             None if item.is_default => {}
-            None => changes.push(TrustChange { text: format!("+ {}", item.text), waits: is_wider(item, accepted) }),
+            None => {
+                let (text, waits) = (format!("+ {}", item.text), is_wider(item, accepted));
+                changes.push(TrustChange { text, waits, source: item.source });
+            }
             Some(known) if is_same(known, item) => {}
             Some(known) => changes.push(changed(known, item)),
         }
     }
     for item in accepted.0.iter().filter(|item| !item.is_default && !after.contains_key(&key(item))) {
-        changes.push(TrustChange { text: format!("- {}", item.text), waits: is_loosened(item, found) });
+        let (text, waits) = (format!("- {}", item.text), is_loosened(item, found));
+        changes.push(TrustChange { text, waits, source: item.source });
     }
     changes
 }
@@ -69,7 +76,7 @@ fn changed(known: &TrustItem, item: &TrustItem) -> TrustChange {
             None => format!("~ {} -> {}", known.text, item.text),
         }
     };
-    TrustChange { text, waits }
+    TrustChange { text, waits, source: item.source }
 }
 
 /// Returns the common beginning of the two lines that show an item before and after a change, up to and including the

@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::script::ScriptMarks;
 use crate::project::settings::team::{AgentSettings, CheckSettings, HomeSettings, LimitSettings};
-use crate::project::settings::{Approvals, Settings, Webhook};
+use crate::project::settings::{Approvals, SettingSource, Settings, Webhook};
 use agents::adapter::Permissions;
 use gate::GateDecision;
 use wire::visible::redacted;
@@ -44,6 +44,8 @@ pub struct TrustItem {
     pub text: String,
     /// True when no file sets the value, so that the default applies.
     pub is_default: bool,
+    /// The origin of the value: a settings file, or this machine and the files of the repository.
+    pub source: SettingSource,
     pub(super) order: ItemOrder,
 }
 
@@ -81,7 +83,8 @@ impl TrustList {
         }
         list.scripts(scripts);
         for item in &mut list.0 {
-            item.text = visible(&item.text);
+            item.source = work::source(&settings.team, item);
+            item.text = format!("{}{}", visible(&item.text), work::found(item));
         }
         Self(list.0)
     }
@@ -120,7 +123,7 @@ struct AcceptedItems(Vec<TrustItem>);
 impl AcceptedItems {
     fn add(&mut self, (key, subject): (&'static str, &str), value: Value, text: String, order: ItemOrder) {
         let (subject, is_default) = (subject.to_owned(), false);
-        self.0.push(TrustItem { key, subject, value, text, is_default, order });
+        self.0.push(TrustItem { key, subject, value, text, is_default, source: SettingSource::File, order });
     }
 
     fn grant(&mut self, key: &'static str, subject: &str, value: Value, text: String) {
@@ -133,7 +136,15 @@ impl AcceptedItems {
         let shown = value.map_or_else(|| "no limit".to_owned(), |value| value.to_string());
         let order = ItemOrder::Bound(value.unwrap_or(f64::INFINITY));
         let text = format!("{name}: {shown}");
-        let item = TrustItem { key, subject: String::new(), value: json!(value), text, is_default: false, order };
+        let item = TrustItem {
+            key,
+            subject: String::new(),
+            value: json!(value),
+            text,
+            is_default: false,
+            source: SettingSource::File,
+            order,
+        };
         self.0.push(TrustItem { is_default: value == default, ..item });
     }
 
@@ -169,7 +180,15 @@ impl AcceptedItems {
         let is_on = settings.notify.desktop;
         let text = format!("notify: {} the desktop", if is_on { "on" } else { "not on" });
         let (key, subject, order) = ("notify.desktop", String::new(), ItemOrder::Bound(f64::from(u8::from(is_on))));
-        self.0.push(TrustItem { key, subject, value: json!(is_on), text, is_default: is_on, order });
+        self.0.push(TrustItem {
+            key,
+            subject,
+            value: json!(is_on),
+            text,
+            is_default: is_on,
+            source: SettingSource::File,
+            order,
+        });
         let Some(webhook) = &settings.notify.webhook else { return };
         let Webhook { url, secret_file, secret_env, allow, private } = webhook;
         let signs = match (secret_file, secret_env) {
@@ -286,7 +305,15 @@ impl AcceptedItems {
         let text = format!("gates: what no rule names: {word}");
         let (key, subject) = ("gates.default", String::new());
         let (is_default, order) = (settings.gates.is_empty(), ItemOrder::Demand(strength));
-        self.0.push(TrustItem { key, subject, value: json!(word), text, is_default, order });
+        self.0.push(TrustItem {
+            key,
+            subject,
+            value: json!(word),
+            text,
+            is_default,
+            source: SettingSource::File,
+            order,
+        });
         let (word, strength) = match settings.gates.opaque() {
             GateDecision::Allow => ("allow", 1),
             GateDecision::Ask | GateDecision::Deny => ("ask", 2),
@@ -296,7 +323,15 @@ impl AcceptedItems {
         // The setting `gates.opaque` decides about programs that cannot be analyzed. When the file does not set it, the
         // decision of `gates.default` applies, and the list already shows that decision in a line of its own.
         let is_default = settings.gates.opaque() == settings.gates.otherwise();
-        self.0.push(TrustItem { key, subject, value: json!(word), text, is_default, order });
+        self.0.push(TrustItem {
+            key,
+            subject,
+            value: json!(word),
+            text,
+            is_default,
+            source: SettingSource::File,
+            order,
+        });
         for (matter, decision) in settings.gates.strictest() {
             let key = if matter.starts_with("write ") { "gate.write" } else { "gate.command" };
             let (word, order) = match decision {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::script::ScriptMarks;
-use crate::project::settings::SettingsFiles;
+use crate::project::settings::{DetectedDefaults, SettingsFiles};
 
 /// The folder with the accepted copies (the settings that a person accepted) of all clones, relative to the user's data
 /// folder.
@@ -26,6 +26,12 @@ pub(super) struct AcceptedCopy {
     pub(super) sha256: String,
     /// The complete text of the accepted `config.toml`. The accepted settings are parsed from it again.
     pub(super) config: String,
+    /// The complete text of the accepted `local.toml`.
+    #[serde(default)]
+    pub(super) local: String,
+    /// The accepted values that no file has.
+    #[serde(default)]
+    pub(super) detected: DetectedDefaults,
     pub(super) contracts: BTreeMap<String, String>,
     pub(super) scripts: ScriptMarks,
 }
@@ -33,7 +39,13 @@ pub(super) struct AcceptedCopy {
 impl AcceptedCopy {
     pub(super) fn files(&self) -> SettingsFiles {
         let contracts = self.contracts.iter().map(|(name, text)| (name.clone(), Ok(text.clone()))).collect();
-        SettingsFiles { config: self.config.clone(), contracts }
+        let (config, local, detected) = (self.config.clone(), self.local.clone(), self.detected.clone());
+        SettingsFiles { config, local, detected, contracts }
+    }
+
+    /// Tells whether the settings files are exactly the accepted ones.
+    pub(super) fn has_texts_of(&self, files: &SettingsFiles) -> bool {
+        (&self.config, &self.local) == (&files.config, &files.local)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use super::record;
-use crate::project::settings::{Settings, parse};
+use crate::project::settings::Settings;
 
 /// The reason why the store that the settings name is not opened.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -55,7 +55,7 @@ pub fn accepted_store(root: &Path, data: Option<&Path>, store: &str) -> Result<(
     }
     let known = || {
         let copy = record::read(&record::file(data?, &super::key(root).ok()?)).ok()??;
-        parse(&copy.config).ok()?.store
+        copy.files().settings(root).ok()?.store
     };
     match known() {
         Some(accepted) if accepted == store => Ok(()),

@@ -6,8 +6,8 @@ use serde_json::json;
 use super::{AcceptedItems, ItemOrder, TrustItem, shown};
 use crate::project::settings::team::{AgentSettings, COMMAND_SECONDS_DEFAULT};
 use crate::project::settings::{
-    CheckMoment, EnvironmentSettings, RecheckRule, SettingSource, SetupCommand, VerifyCheck, VerifySettings,
-    WorktreeSettings,
+    CheckMoment, EnvironmentSettings, RecheckRule, SettingSource, SetupCommand, TeamSettings, VerifyCheck,
+    VerifySettings, WorktreeSettings,
 };
 
 impl AcceptedItems {
@@ -16,8 +16,7 @@ impl AcceptedItems {
             let SetupCommand { command, seconds, folder, .. } = setup;
             let name = format!("setup: {}", placed(command, folder));
             let subject = json!([folder, command]).to_string();
-            let text = format!("{name}{}", found(worktree.setup_source));
-            self.add(("worktree.setup.command", &subject), json!(command), text, ItemOrder::Fixed);
+            self.add(("worktree.setup.command", &subject), json!(command), name.clone(), ItemOrder::Fixed);
             self.seconds(("worktree.setup.seconds", subject), &name, *seconds);
         }
         // With a pattern that takes files out again, the order of the patterns counts, and removing one can choose more
@@ -40,13 +39,20 @@ impl AcceptedItems {
             let VerifyCheck { command, seconds, when, folder } = check;
             let name = format!("check: {}", placed(command, folder));
             let subject = json!([folder, command]).to_string();
-            let text = format!("{name}{}", found(verify.checks_source));
-            self.add(("verify.checks.command", &subject), json!(command), text, ItemOrder::Fixed);
+            self.add(("verify.checks.command", &subject), json!(command), name.clone(), ItemOrder::Fixed);
             self.seconds(("verify.checks.seconds", subject.clone()), &name, *seconds);
             let (word, rank) = moment_rank(*when);
             let (value, text) = (json!(rank), format!("{name} runs {word}"));
             let (is_default, order) = (*when == CheckMoment::default(), ItemOrder::Bound(rank));
-            self.0.push(TrustItem { key: "verify.checks.when", subject, value, text, is_default, order });
+            self.0.push(TrustItem {
+                key: "verify.checks.when",
+                subject,
+                value,
+                text,
+                is_default,
+                source: SettingSource::File,
+                order,
+            });
         }
         let default = VerifySettings::default();
         let bound = |number: u32| Some(f64::from(number));
@@ -55,7 +61,15 @@ impl AcceptedItems {
         let (word, rank) = recheck_rank(verify.recheck);
         let (value, text) = (json!(rank), format!("check again after a merge: {word}"));
         let (is_default, order) = (verify.recheck == default.recheck, ItemOrder::Bound(rank));
-        self.0.push(TrustItem { key: "verify.recheck", subject: String::new(), value, text, is_default, order });
+        self.0.push(TrustItem {
+            key: "verify.recheck",
+            subject: String::new(),
+            value,
+            text,
+            is_default,
+            source: SettingSource::File,
+            order,
+        });
     }
 
     pub(super) fn environment(&mut self, environment: &EnvironmentSettings) {
@@ -96,7 +110,7 @@ impl AcceptedItems {
     fn seconds(&mut self, (key, subject): (&'static str, String), name: &str, seconds: u32) {
         let (value, text) = (json!(seconds), format!("{name} has at most {seconds} s"));
         let (is_default, order) = (seconds == COMMAND_SECONDS_DEFAULT, ItemOrder::Bound(seconds.into()));
-        self.0.push(TrustItem { key, subject, value, text, is_default, order });
+        self.0.push(TrustItem { key, subject, value, text, is_default, source: SettingSource::File, order });
     }
 }
 
@@ -105,12 +119,30 @@ fn placed(command: &[String], folder: &str) -> String {
     if folder.is_empty() { shown(command) } else { format!("{} in {folder}", shown(command)) }
 }
 
-/// Returns the words that say that no file names a value.
-fn found(source: SettingSource) -> &'static str {
-    match source {
-        SettingSource::Detected => " (found here, in no file)",
-        SettingSource::Default | SettingSource::File => "",
+/// Returns the words that say that no settings file has a value.
+pub(super) fn found(item: &TrustItem) -> &'static str {
+    match (item.source, item.key) {
+        (SettingSource::Detected, "worktree.copy") => " (from .worktreeinclude)",
+        (SettingSource::Detected, "agent.command") => " (installed here)",
+        (SettingSource::Detected, "worktree.setup.command" | "verify.checks.command") => " (found in the project)",
+        (SettingSource::Detected | SettingSource::Default | SettingSource::File, _) => "",
     }
+}
+
+/// Returns the origin of an item's value.
+pub(super) fn source(team: &TeamSettings, item: &TrustItem) -> SettingSource {
+    if item.key.starts_with("worktree.setup.") {
+        return team.worktree.setup_source;
+    }
+    if item.key.starts_with("verify.checks.") {
+        return team.verify.checks_source;
+    }
+    if item.key == "worktree.copy" {
+        return team.worktree.copy_source;
+    }
+    let slug = item.key.starts_with("agent.").then(|| item.subject.split(' ').next()).flatten();
+    let agent = team.agents.iter().find(|agent| Some(agent.slug.as_str()) == slug);
+    agent.map_or(SettingSource::File, |agent| agent.source)
 }
 
 pub(in crate::project::trust) fn moment_rank(moment: CheckMoment) -> (&'static str, f64) {
