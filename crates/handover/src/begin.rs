@@ -13,7 +13,7 @@ use wire::json::{Value, object};
 /// current folder.
 pub(crate) fn init(json: bool) -> anyhow::Result<ExitCode> {
     let root = root()?;
-    let written = files::init(&root).with_context(|| format!("write into {}", root.display()))?;
+    let written = files::init_examples(&root).with_context(|| format!("write into {}", root.display()))?;
     let mut out = std::io::stdout().lock();
     if json {
         let files = |kept: bool| -> Value {

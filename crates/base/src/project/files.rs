@@ -1,6 +1,9 @@
 //! The files of a project in `.handover/`: the files that `handover init` writes, and the files that are read (cards,
 //! which describe agents, contracts, which describe outputs, and templates of plans).
 
+pub mod edit;
+mod first;
+
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -11,7 +14,9 @@ use wire::report::Registry;
 
 use crate::project::place::FOLDER;
 
-/// The files that `handover init` writes into a new project: the path below `.handover/`, and the content.
+pub use first::{InitTexts, init, init_files};
+
+/// The examples that `handover init --examples` writes into a project: the path below `.handover/`, and the content.
 const FILES: &[(&str, &str)] = &[
     ("config.toml", include_str!("init/config.toml")),
     ("cards/builder.json", include_str!("init/builder.json")),
@@ -36,26 +41,26 @@ pub struct InitResult {
     pub kept: bool,
 }
 
-/// Writes the files of a new project. Keeps existing files, so it can be called again.
-pub fn init(root: &Path) -> io::Result<Vec<InitResult>> {
-    let mut written = Vec::new();
-    for (name, text) in FILES {
-        let path = root.join(FOLDER).join(name);
-        if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder)?;
-        }
-        let created = std::fs::File::options().write(true).create_new(true).open(&path);
-        let kept = match created {
-            Ok(mut file) => {
-                io::Write::write_all(&mut file, text.as_bytes())?;
-                false
-            }
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => true,
-            Err(error) => return Err(error),
-        };
-        written.push(InitResult { path, kept });
+/// Writes example settings, cards, skills, contracts and templates. Keeps existing files, so it can be called again.
+pub fn init_examples(root: &Path) -> io::Result<Vec<InitResult>> {
+    FILES.iter().map(|(name, text)| create(&root.join(FOLDER).join(name), text)).collect()
+}
+
+/// Writes a file, unless it exists.
+fn create(path: &Path, text: &str) -> io::Result<InitResult> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)?;
     }
-    Ok(written)
+    let created = std::fs::File::options().write(true).create_new(true).open(path);
+    let kept = match created {
+        Ok(mut file) => {
+            io::Write::write_all(&mut file, text.as_bytes())?;
+            false
+        }
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => true,
+        Err(error) => return Err(error),
+    };
+    Ok(InitResult { path: path.to_owned(), kept })
 }
 
 /// A card file (the description of an agent) of the project, with the result of its check.

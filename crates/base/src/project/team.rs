@@ -195,7 +195,7 @@ mod tests {
     #[test]
     fn everything_that_is_missing_is_told_at_once() -> std::io::Result<()> {
         let root = tempfile::tempdir()?;
-        files::init(root.path())?;
+        files::init_examples(root.path())?;
         std::fs::write(root.path().join(".handover/cards/broken.json"), "{}")?;
         let all = settings(
             "[[agent]]\nslug = \"builder\"\nadapter = \"exec\"\ncommand = [\"sh\"]\n\
