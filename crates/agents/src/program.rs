@@ -13,58 +13,6 @@ use super::adapter::acp::{self, PermissionQuestion, Permit, Way};
 use super::adapter::{self, AdapterKind, Exit, HeardEvent, Listener, ProgramInput, ProgramLaunch, TurnOrder, TurnSaid};
 use super::host::{self, HostEnded, HostEvent, Inherit, ProgramEnd, TurnHost};
 
-/// The environment variables that a program inherits from the runner. They tell where programs, files and the program's
-/// keys are, which language to use, and how to reach the network.
-const INHERITED: &[&str] = &[
-    "PATH",
-    "HOME",
-    "USER",
-    "LOGNAME",
-    "SHELL",
-    "LANG",
-    "LC_ALL",
-    "TZ",
-    "TMPDIR",
-    "TERM",
-    "NO_COLOR",
-    "XDG_CONFIG_HOME",
-    "XDG_DATA_HOME",
-    "XDG_STATE_HOME",
-    "XDG_CACHE_HOME",
-    "XDG_RUNTIME_DIR",
-    "SSH_AUTH_SOCK",
-    "HTTP_PROXY",
-    "HTTPS_PROXY",
-    "NO_PROXY",
-    "http_proxy",
-    "https_proxy",
-    "no_proxy",
-    "SSL_CERT_FILE",
-    "SSL_CERT_DIR",
-    "NODE_EXTRA_CA_CERTS",
-    "CARGO_HOME",
-    "RUSTUP_HOME",
-    "GOPATH",
-    "JAVA_HOME",
-    "NVM_DIR",
-    "PYENV_ROOT",
-    "VIRTUAL_ENV",
-    "ANTHROPIC_API_KEY",
-    "ANTHROPIC_BASE_URL",
-    "ANTHROPIC_AUTH_TOKEN",
-    "CLAUDE_CODE_OAUTH_TOKEN",
-    "CLAUDE_CONFIG_DIR",
-    "OPENAI_API_KEY",
-    "OPENAI_BASE_URL",
-    "CODEX_HOME",
-    "GEMINI_API_KEY",
-    "GOOGLE_API_KEY",
-    "GOOGLE_CLOUD_PROJECT",
-    "GOOGLE_APPLICATION_CREDENTIALS",
-    "GOOGLE_GEMINI_BASE_URL",
-    "GEMINI_CLI_HOME",
-    "OPENCODE_CONFIG",
-];
 /// The number of bytes that are read from the end of standard error. Some programs print a fact, such as an error, only
 /// on standard error.
 const STDERR_TAIL_BYTES: u64 = 16 << 10;
@@ -81,6 +29,8 @@ pub struct ProgramStart {
     /// Environment variables from the settings. They override the variables that Handover sets for this kind of
     /// program.
     pub environment: Vec<(String, String)>,
+    /// The names of the environment variables that the program inherits.
+    pub inherit: Vec<String>,
     pub output_bytes_max: u64,
     pub seconds_max: u32,
 }
@@ -237,7 +187,7 @@ fn host_launch(start: &ProgramStart, launch: &ProgramLaunch) -> host::HostLaunch
         program: PathBuf::from(&launch.program),
         arguments: launch.arguments.clone(),
         directory: order.worktree.clone(),
-        inherit: Inherit::Only(INHERITED.iter().map(|&name| name.to_owned()).collect()),
+        inherit: Inherit::Only(start.inherit.clone()),
         environment,
         input: match &launch.input {
             ProgramInput::Nothing => host::HostInput::Nothing,

@@ -4,6 +4,7 @@
 pub mod budget;
 pub mod detect;
 pub mod effective;
+pub mod environment;
 pub mod files;
 pub mod place;
 pub mod settings;

@@ -4,17 +4,17 @@
 use std::path::Path;
 use std::process::Stdio;
 
+use base::project::environment::{self, ProgramKind};
+use base::project::settings::EnvironmentSettings;
 use spawn::{StartEnvironment, StartFolder};
 use tokio::process::{Child, Command};
-
-/// The environment variables that a started program inherits: the paths of programs and files, the user, the language,
-/// and the terminal. All others are removed.
-const KEPT: &[&str] = &["PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "USER", "TERM", "NO_COLOR"];
 
 /// Returns the command that starts a program in a folder, with pipes for standard input and output. The program is
 /// killed when the handle of the started process is dropped.
 pub fn command(program: &Path, folder: &Path) -> Command {
-    let mut command: Command = spawn::command(program, StartFolder::At(folder), StartEnvironment::Only(KEPT)).into();
+    let inherited = environment::inherited_here(ProgramKind::Notify, &EnvironmentSettings::default());
+    let names: Vec<&str> = inherited.iter().map(String::as_str).collect();
+    let mut command: Command = spawn::command(program, StartFolder::At(folder), StartEnvironment::Only(&names)).into();
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     command.process_group(0).kill_on_drop(true);
     command

@@ -20,7 +20,7 @@ use crate::verify::{
     failed_reason, resolve, stored_brief, tree, verify_output,
 };
 use agents::host;
-use base::project::settings::TeamSettings;
+use base::project::settings::{EnvironmentSettings, TeamSettings};
 use base::project::task_extra::TaskExtra;
 use base::service::together::TransactionStep;
 use base::{Error, Service};
@@ -150,6 +150,8 @@ struct HeldClaim {
     /// The state of the verified work. The engine compares it with the state that the reviewer saw. `None` when the
     /// task needs no review or has none yet.
     work: Option<String>,
+    /// The environment variables that the checks inherit.
+    environment: EnvironmentSettings,
 }
 
 async fn prepare(service: &Service, team: &TeamSettings, order: CompletionOrder<'_>) -> Result<HeldClaim, Unfinished> {
@@ -164,7 +166,8 @@ async fn prepare(service: &Service, team: &TeamSettings, order: CompletionOrder<
     let author = TaskExtra::of(&detail).planned_by;
     let brief = stored_brief(&detail)?.ok_or(Unfinished::NoContract(id))?;
     let contract = resolve(team, &brief.output_contract)?;
-    Ok(HeldClaim { task: id, attempt, holder, author, contract, failures: 0, work: None })
+    let environment = team.environment.clone();
+    Ok(HeldClaim { task: id, attempt, holder, author, contract, failures: 0, work: None, environment })
 }
 
 impl HeldClaim {
@@ -207,6 +210,7 @@ impl HeldClaim {
             folder: order.folder,
             turn: order.mark,
             environment: &BTreeMap::new(),
+            inherit: &self.environment,
             output_bytes_max: base::project::settings::team::LimitSettings::default().output_bytes,
             commit: tree.head.as_deref(),
         };

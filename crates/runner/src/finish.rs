@@ -108,6 +108,7 @@ impl FinishStage<'_> {
             folder: &folder,
             turn: &turn,
             environment: &environment,
+            inherit: &run.shared.settings.environment,
             output_bytes_max: run.shared.settings.limits.output_bytes,
             commit: done.head.as_deref(),
         };

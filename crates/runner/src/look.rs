@@ -18,6 +18,7 @@ use crate::turn_proof;
 use agents::adapter::acp::{PermissionQuestion, Permit};
 use agents::adapter::{self, HeardEvent, Permissions, ProgramHome, TurnOrder};
 use agents::program::{self, Follow, ProgramStart, Ran};
+use base::project::environment::{self, ProgramKind};
 use base::project::settings::team;
 
 /// The turns of one evaluator or reviewer for one attempt at a task.
@@ -77,6 +78,7 @@ impl LookTurns<'_> {
             turn: turn.to_string(),
             order,
             environment: turn_proof::beside(&settings.env, proof),
+            inherit: environment::inherited_here(ProgramKind::Agent(settings), &run.shared.settings.environment),
             output_bytes_max: limits.output_bytes,
             seconds_max: limits.turn_seconds,
         };

@@ -15,6 +15,7 @@ use agents::adapter::{self, AdapterKind, HeardEvent, Permissions, ProgramHome, T
 use agents::host;
 use agents::program::{self, Follow, ProgramStart, Ran};
 use base::project::budget::{self, Bounds};
+use base::project::environment::{self, ProgramKind};
 use base::project::settings::team;
 use engine::approval::ApprovalRequest;
 use engine::command::StartTurn;
@@ -141,6 +142,7 @@ impl WorkerTurn<'_> {
             turn: turn.to_string(),
             order,
             environment: turn_proof::beside(&settings.env, proof),
+            inherit: environment::inherited_here(ProgramKind::Agent(settings), &run.shared.settings.environment),
             output_bytes_max: limits.output_bytes,
             seconds_max: bounds
                 .turn_seconds(facts.spent, limits.turn_seconds)

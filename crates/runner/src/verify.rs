@@ -23,7 +23,7 @@ mod tree;
 
 pub use crate::outcome::SaidReference;
 pub use brief::{BadBrief, stored_brief};
-pub use check::{CheckPlace, KEPT};
+pub use check::CheckPlace;
 pub use contract::{Unresolved, VerifiedContract, resolve, survey};
 pub use evaluation::{Criterion, EvaluatorQuestion, Judgement, ask, judge};
 pub use evidence::{

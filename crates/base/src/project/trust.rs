@@ -33,7 +33,7 @@ pub use change::TrustChange;
 pub use list::{TrustItem, TrustList};
 pub use record::folder;
 pub use script::{BEGINNING_BYTES, beginning};
-pub use script::{ChangedScript, ScriptFolders, ScriptMarks, ScriptRecord};
+pub use script::{ChangedScript, PlacedCommand, ScriptFolders, ScriptMarks, ScriptRecord};
 pub use store::{StoreProblem, accepted_store};
 
 use crate::project::settings::team::{AgentSettings, ScriptSource};
@@ -273,6 +273,15 @@ pub fn changed_scripts(
     record: &Path,
     folders: ScriptFolders<'_>,
     command: &[String],
+) -> io::Result<Vec<ChangedScript>> {
+    changed_scripts_of(record, folders, PlacedCommand { words: command, folder: Path::new("") })
+}
+
+/// Does the same for a command that runs in a subfolder of the worktree.
+pub fn changed_scripts_of(
+    record: &Path,
+    folders: ScriptFolders<'_>,
+    command: PlacedCommand<'_>,
 ) -> io::Result<Vec<ChangedScript>> {
     let scripts = record::read(record)?.map(|copy| copy.scripts).unwrap_or_default();
     Ok(scripts.changed(folders, command))

@@ -69,6 +69,7 @@ impl Scene {
             folder: &hosts,
             turn: &self.turn,
             environment: &self.environment,
+            inherit: &base::project::settings::EnvironmentSettings::default(),
             output_bytes_max: self.output_bytes_max,
             commit: Some("c0ffee"),
         };

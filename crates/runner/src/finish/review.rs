@@ -54,7 +54,9 @@ impl ReviewStage<'_> {
         };
         let Ok(_room) = Arc::clone(&judge.room).acquire_owned().await else { return Ok(()) };
         let Ok(_turn) = Arc::clone(&run.shared.room).acquire_owned().await else { return Ok(()) };
-        let provider = Provider { member: judge.member.clone(), limits: run.shared.settings.limits.clone() };
+        let settings = &run.shared.settings;
+        let (limits, environment) = (settings.limits.clone(), settings.environment.clone());
+        let provider = Provider { member: judge.member.clone(), limits, environment };
         let context = ReviewContext {
             service: &run.shared.service,
             state: &run.shared.state,

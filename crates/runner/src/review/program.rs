@@ -14,6 +14,7 @@ use agents::host;
 use agents::program::{self, CutReason, Follow, ProgramStart, Ran};
 use base::error::Error;
 use base::project::budget::amounts;
+use base::project::environment::{self, ProgramKind};
 
 /// Returns the folder in which the programs of reviews run. It is below the state folder.
 pub fn folder(state: &Path) -> PathBuf {
@@ -99,6 +100,7 @@ impl<'a, C> ProviderProgram<'a, C> {
             turn: mark,
             order,
             environment: settings.env.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
+            inherit: environment::inherited_here(ProgramKind::Agent(settings), &self.provider.environment),
             output_bytes_max: self.provider.limits.output_bytes,
             seconds_max: self.provider.limits.turn_seconds.max(1),
         })

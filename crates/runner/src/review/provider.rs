@@ -13,6 +13,7 @@ use base::project::trust;
 pub struct Provider {
     pub member: TeamMember,
     pub limits: team::LimitSettings,
+    pub environment: settings::EnvironmentSettings,
 }
 
 /// The reason why no agent can be asked for a review.
@@ -46,7 +47,7 @@ impl Provider {
         let team = Team::gather(root, &settings, std::env::var_os("PATH").as_deref())?;
         let unknown = || NoProvider::Unknown { named: named.to_owned(), known };
         let member = team.members.into_iter().next().ok_or_else(unknown)?;
-        Ok(Self { member, limits: settings.limits })
+        Ok(Self { member, limits: settings.limits, environment: settings.environment })
     }
 
     pub fn slug(&self) -> &str {

@@ -12,30 +12,11 @@ use super::VerifyFault;
 use super::evidence::{CheckEnded, CheckResult, TAIL_MAX, plain_tail, shortened};
 use agents::host::{self, HostInput, HostLaunch, Inherit, ProgramEnd, TurnHost};
 use base::ground::digest::hexadecimal;
+use base::project::environment::{self, ProgramKind};
+use base::project::settings::EnvironmentSettings;
 use base::project::settings::team::{CheckSettings, ScriptSource};
 use base::project::trust;
 
-/// The environment variables that a check inherits: the places of programs, toolchains and files, and the language. The
-/// list has no variables with keys, and none that would lead git or Handover to another place.
-pub const KEPT: &[&str] = &[
-    "PATH",
-    "HOME",
-    "USER",
-    "LOGNAME",
-    "SHELL",
-    "LANG",
-    "LC_ALL",
-    "LC_CTYPE",
-    "TZ",
-    "TMPDIR",
-    "XDG_CACHE_HOME",
-    "CARGO_HOME",
-    "RUSTUP_HOME",
-    "GOPATH",
-    "GOROOT",
-    "JAVA_HOME",
-    "VIRTUAL_ENV",
-];
 /// The time between SIGTERM and SIGKILL for a check that reached its time limit, in milliseconds. It is short, because
 /// such a check has nothing more to report.
 const GRACE_MS: u32 = 1_000;
@@ -53,6 +34,8 @@ pub struct CheckPlace<'a> {
     pub turn: &'a str,
     /// Environment variables that a check gets in addition to the inherited ones.
     pub environment: &'a BTreeMap<String, String>,
+    /// The settings that say which variables a check inherits in addition to the documented ones.
+    pub inherit: &'a EnvironmentSettings,
     /// The largest output of one check, in bytes. The host process ends a check that writes more.
     pub output_bytes_max: u64,
     /// The commit that is checked out in the worktree. It is only recorded. `None` outside of git.
@@ -107,16 +90,16 @@ fn changed(scripts: &ScriptSource, place: CheckPlace<'_>, check: &CheckSettings)
 
 fn launch(place: CheckPlace<'_>, check: &CheckSettings) -> io::Result<HostLaunch> {
     let (program, arguments) = check.command.split_first().ok_or_else(|| io::Error::other("names no program"))?;
-    let mut environment = place.environment.clone();
+    let mut variables = place.environment.clone();
     // Some programs take the working directory from `PWD` and do not ask the system, so `PWD` must be correct.
-    environment.insert("PWD".to_owned(), place.worktree.display().to_string());
+    variables.insert("PWD".to_owned(), place.worktree.display().to_string());
     Ok(HostLaunch {
         turn: place.turn.to_owned(),
         program: PathBuf::from(program),
         arguments: arguments.to_vec(),
         directory: place.worktree.to_owned(),
-        inherit: Inherit::Only(KEPT.iter().map(|&name| name.to_owned()).collect()),
-        environment,
+        inherit: Inherit::Only(environment::inherited_here(ProgramKind::Check, place.inherit)),
+        environment: variables,
         input: HostInput::Nothing,
         output_bytes_max: place.output_bytes_max,
         seconds_max: check.seconds,

@@ -210,7 +210,7 @@ impl AgentSettings {
 fn is_key(text: &str) -> bool {
     let is_capital = |letter: char| letter.is_ascii_uppercase() || letter.is_ascii_digit() || letter == '_';
     let is_variable = is_variable_name(text) && text.chars().all(is_capital);
-    is_variable || ["anthropic", "openai", "google"].contains(&text)
+    is_variable || crate::project::environment::is_vendor(text)
 }
 
 /// A `[contract.NAME]` section: the schema and the checks for outputs of one type.

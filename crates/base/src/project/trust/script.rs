@@ -69,8 +69,9 @@ impl ScriptMarks {
     /// Finds every script that a command of the settings names, and hashes its content in the main worktree.
     pub(super) fn look(root: &Path, settings: &Settings) -> Self {
         let mut found = Self::default();
-        let mut add = |words: &[String], starts_something: bool| {
-            for script in named(ScriptFolders { root, runs_in: root }, words, &BTreeSet::new()) {
+        let mut add = |words: &[String], folder: &str, starts_something: bool| {
+            let command = PlacedCommand { words, folder: Path::new(folder) };
+            for script in named(ScriptFolders { root, runs_in: root }, command, &BTreeSet::new()) {
                 let known = found.0.entry(script.name).or_default();
                 known.marks.insert(script.mark);
                 known.content = beginning(&script.path);
@@ -79,25 +80,25 @@ impl ScriptMarks {
         };
         for agent in &settings.team.agents {
             let words: Vec<String> = agent.command.iter().chain(&agent.args).cloned().collect();
-            add(&words, true);
+            add(&words, "", true);
         }
         if let Some(words) = &settings.notify.command {
-            add(words, true);
+            add(words, "", true);
         }
         for check in settings.team.contracts.values().flat_map(|contract| &contract.checks) {
-            add(&check.command, false);
+            add(&check.command, "", false);
         }
         for check in &settings.team.verify.checks {
-            add(&check.command, false);
+            add(&check.command, &check.folder, false);
         }
         for setup in &settings.team.worktree.setup {
-            add(&setup.command, false);
+            add(&setup.command, &setup.folder, false);
         }
         found
     }
 
     /// Returns the scripts that a command runs and whose current content no person accepted.
-    pub(super) fn changed(&self, folders: ScriptFolders<'_>, command: &[String]) -> Vec<ChangedScript> {
+    pub(super) fn changed(&self, folders: ScriptFolders<'_>, command: PlacedCommand<'_>) -> Vec<ChangedScript> {
         let known: BTreeSet<&str> = self.0.keys().map(String::as_str).collect();
         let is_accepted = |script: &ChangedScript| {
             is_content(&script.mark) && self.0.get(&script.name).is_some_and(|known| known.marks.contains(&script.mark))
@@ -116,13 +117,20 @@ pub struct ScriptFolders<'a> {
     pub runs_in: &'a Path,
 }
 
+/// A command, and the folder in which it runs, relative to the root of the worktree. The folder is empty for the root.
+#[derive(Debug, Clone, Copy)]
+pub struct PlacedCommand<'a> {
+    pub words: &'a [String],
+    pub folder: &'a Path,
+}
+
 /// Returns every script that a command names, and the files that its programs read by convention. `known` has the names
 /// that were scripts when a person accepted them. They count even if their files are missing now.
-fn named(folders: ScriptFolders<'_>, command: &[String], known: &BTreeSet<&str>) -> Vec<ChangedScript> {
-    let words = words::take_apart(command);
-    let mut found = scripts(folders, &words, known);
-    for file in words.runs.iter().flat_map(|call| call.files(folders.runs_in)) {
-        let Some((name, path)) = file.to_str().and_then(|file| spot(folders, file)) else { continue };
+fn named(folders: ScriptFolders<'_>, command: PlacedCommand<'_>, known: &BTreeSet<&str>) -> Vec<ChangedScript> {
+    let words = words::take_apart(command.words);
+    let mut found = scripts(folders, command.folder, &words, known);
+    for file in words.runs.iter().flat_map(|call| call.files(&folders.runs_in.join(command.folder))) {
+        let Some((name, path)) = file.to_str().and_then(|file| spot(folders, command.folder, file)) else { continue };
         let is_read = known.contains(name.as_str()) || path.exists();
         if is_read && !found.iter().any(|script| script.name == name) {
             let mark = mark(&path);
@@ -132,11 +140,17 @@ fn named(folders: ScriptFolders<'_>, command: &[String], known: &BTreeSet<&str>)
     found
 }
 
-/// Returns the files among the words of a command that are scripts of the repository.
-fn scripts(folders: ScriptFolders<'_>, words: &CommandWords, known: &BTreeSet<&str>) -> Vec<ChangedScript> {
+/// Returns the files among the words of a command that are scripts of the repository. The command runs in `folder`,
+/// relative to the root of the worktree.
+fn scripts(
+    folders: ScriptFolders<'_>,
+    folder: &Path,
+    words: &CommandWords,
+    known: &BTreeSet<&str>,
+) -> Vec<ChangedScript> {
     let mut found: Vec<ChangedScript> = Vec::new();
     for Atom { text, place } in &words.atoms {
-        let Some((name, path)) = spot(folders, text) else { continue };
+        let Some((name, path)) = spot(folders, folder, text) else { continue };
         let is_named = known.contains(name.as_str())
             // A file that does not exist now is no script. If it is created later, it counts as changed.
             || path.exists() && match place {
@@ -157,7 +171,8 @@ fn scripts(folders: ScriptFolders<'_>, words: &CommandWords, known: &BTreeSet<&s
 /// Returns the words of a command, with each script replaced by its absolute path in the main worktree. Leaves the
 /// program, which is the first word, unchanged.
 pub(super) fn with_whole_paths(root: &Path, command: &[String]) -> Vec<String> {
-    let scripts = scripts(ScriptFolders { root, runs_in: root }, &words::take_apart(command), &BTreeSet::new());
+    let folders = ScriptFolders { root, runs_in: root };
+    let scripts = scripts(folders, Path::new(""), &words::take_apart(command), &BTreeSet::new());
     let whole = |word: &str| {
         let is_named = |script: &&ChangedScript| Path::new(&script.name) == plain(Path::new(word));
         scripts.iter().find(is_named).map(|script| script.path.display().to_string())
@@ -174,14 +189,14 @@ pub(super) fn with_whole_paths(root: &Path, command: &[String]) -> Vec<String> {
 
 /// Returns the script name and the path of the file that a word of a command names. Returns `None` for an absolute path
 /// outside of the repository, because that file belongs to the person and not to the repository.
-fn spot(folders: ScriptFolders<'_>, text: &str) -> Option<(String, PathBuf)> {
+fn spot(folders: ScriptFolders<'_>, folder: &Path, text: &str) -> Option<(String, PathBuf)> {
     let path = Path::new(text);
     if path.is_absolute() {
         let path = plain(path);
         let name = path.strip_prefix(folders.runs_in).or_else(|_| path.strip_prefix(folders.root)).ok()?;
         return Some((name.display().to_string(), path.clone()));
     }
-    let name = plain(path);
+    let name = plain(&folder.join(path));
     let is_something = name.components().any(|part| matches!(part, Component::Normal(_)));
     is_something.then(|| (name.display().to_string(), folders.runs_in.join(&name)))
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::Clone;
-use crate::project::trust::script::{ScriptFolders, ScriptMarks};
+use crate::project::trust::script::{PlacedCommand, ScriptFolders, ScriptMarks};
 
 /// A change that a task of an agent makes to a script file.
 type ScriptChange = fn(&std::path::Path);
@@ -21,6 +21,33 @@ fn command(text: &str) -> Vec<String> {
         rest = next.trim_start();
     }
     words
+}
+
+fn placed(words: &[String]) -> PlacedCommand<'_> {
+    PlacedCommand { words, folder: std::path::Path::new("") }
+}
+
+/// Two folders may have files of the same name, so a script is known by its path from the root.
+#[test]
+fn a_check_in_a_folder_names_the_files_of_this_folder() {
+    let clone = Clone::new("[verify]\nchecks = [{ command = [\"npm\", \"test\"], folder = \"web\" }]\n");
+    clone.file("package.json", r#"{"scripts": {"test": "true"}}"#);
+    clone.file("web/package.json", r#"{"scripts": {"test": "jest"}}"#);
+    let lines = clone.view().list.lines();
+    assert!(lines.iter().any(|line| line.starts_with("script web/package.json: sha256 ")), "{lines:?}");
+    assert!(!lines.iter().any(|line| line.starts_with("script package.json")), "{lines:?}");
+    clone.accept();
+    let record = crate::project::trust::record_of(&clone.root(), &clone.data()).unwrap();
+    let words = command("npm test");
+    let changed = || {
+        let folders = ScriptFolders { root: &clone.root(), runs_in: &clone.root() };
+        let check = PlacedCommand { words: &words, folder: std::path::Path::new("web") };
+        let found = crate::project::trust::changed_scripts_of(&record, folders, check).unwrap();
+        found.into_iter().map(|script| script.name).collect::<Vec<_>>()
+    };
+    assert_eq!(changed(), Vec::<String>::new());
+    clone.file("web/package.json", r#"{"scripts": {"test": "true"}}"#);
+    assert_eq!(changed(), ["web/package.json"]);
 }
 
 #[test]
@@ -74,7 +101,7 @@ fn a_command_names_scripts_in_many_ways() {
     let root = clone.root();
     for (text, expected) in cases {
         let folders = ScriptFolders { root: &root, runs_in: &root };
-        let found = ScriptMarks::default().changed(folders, &command(text));
+        let found = ScriptMarks::default().changed(folders, placed(&command(text)));
         let names: BTreeSet<&str> = found.iter().map(|script| script.name.as_str()).collect();
         let expected: BTreeSet<&str> = match text {
             "[my script.sh]" => [expected].into(),
@@ -84,7 +111,7 @@ fn a_command_names_scripts_in_many_ways() {
     }
     let absolute = root.join("ci/plain").display().to_string();
     let folders = ScriptFolders { root: &root, runs_in: &root };
-    let found = ScriptMarks::default().changed(folders, std::slice::from_ref(&absolute));
+    let found = ScriptMarks::default().changed(folders, placed(std::slice::from_ref(&absolute)));
     assert_eq!(found.len(), 1, "{absolute}");
 }
 
@@ -136,7 +163,7 @@ fn a_command_names_the_files_that_its_runner_reads() {
     let root = clone.root();
     for (text, expected) in cases {
         let folders = ScriptFolders { root: &root, runs_in: &root };
-        let found = ScriptMarks::default().changed(folders, &command(text));
+        let found = ScriptMarks::default().changed(folders, placed(&command(text)));
         let names: BTreeSet<&str> = found.iter().map(|script| script.name.as_str()).collect();
         assert_eq!(names, expected.split_whitespace().collect(), "{text}");
     }
