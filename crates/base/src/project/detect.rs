@@ -25,6 +25,7 @@ mod condition;
 pub mod copy;
 mod files;
 mod findings;
+pub mod login;
 mod manifest;
 mod no_tests;
 mod pattern;

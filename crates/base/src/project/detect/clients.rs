@@ -19,6 +19,35 @@ pub struct KnownClient {
     pub adapter: AdapterKind,
     /// The program and the arguments that its adapter needs.
     pub command: Vec<String>,
+    /// The way to find out whether a person is logged in. The default finds out nothing.
+    #[serde(default)]
+    pub login: LoginRule,
+}
+
+/// The way to find out, without a request to the vendor, whether a person is logged in to a client.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LoginRule {
+    /// When one of these variables is set, the client needs no login.
+    pub variables: Vec<String>,
+    /// The arguments with which the program tells the state.
+    pub ask: Vec<String>,
+    /// The first version that surely knows `ask`. An older one could take it for a prompt.
+    pub since: [u32; 3],
+    /// Files that exist only after a login, relative to the home folder.
+    pub files: Vec<String>,
+    pub folder: Option<LoginFolder>,
+    /// The command with which a person logs in.
+    pub hint: String,
+}
+
+/// A variable that moves the files of a client.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LoginFolder {
+    pub variable: String,
+    /// The beginning of the path that the value of the variable replaces.
+    pub instead_of: String,
 }
 
 /// An agent program that Handover knows and that is installed on this machine.

@@ -51,7 +51,7 @@ impl DetectedDefaults {
 }
 
 impl DetectedAgent {
-    fn settings(&self) -> AgentSettings {
+    pub(in crate::project) fn settings(&self) -> AgentSettings {
         let Self { slug, adapter, command, max_parallel } = self.clone();
         AgentSettings {
             slug,
