@@ -78,7 +78,8 @@ impl ConformanceScript {
         let stopped = |task: &&Task| task.attempt > 0 && matches!(task.status(), Status::Blocked | Status::Failed);
         let delivered = tables.deliveries.keys().copied();
         let (ids, takes): (Vec<TaskId>, bool) = if self.chance.percent(40) {
-            (tasks().filter(failed_check).map(|task| task.id).collect(), true)
+            let unchanged = tables.deliveries.values().filter(|row| row.check == CheckOutcome::NoChanges);
+            (tasks().filter(failed_check).map(|task| task.id).chain(unchanged.map(|row| row.task)).collect(), true)
         } else {
             (tasks().filter(stopped).map(|task| task.id).chain(delivered).collect(), false)
         };
@@ -110,10 +111,10 @@ impl ConformanceScript {
 
     fn check_outcome(&mut self) -> CheckOutcome {
         let said = text(&mut self.chance);
-        let why = match self.chance.below(9) {
+        let why = match self.chance.below(12) {
             0 => return CheckOutcome::Checked { command: said, ms: 6_400 },
             1 => return CheckOutcome::CheckedFlaky { command: said, run: 2, of: 3, ms: 0 },
-            2 => return CheckOutcome::NoChanges,
+            2 | 9 | 10 => return CheckOutcome::NoChanges,
             3 => UncheckedReason::NoCheck,
             4 => UncheckedReason::NotRun,
             5 => UncheckedReason::Baseline { command: said },
