@@ -18,7 +18,7 @@ use crate::project::settings::{DetectedAgent, EnvironmentSettings};
 
 /// The longest time for one question. Clients in JavaScript need about a second to start.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// How often a program whose file is being written is started again, and the pause before that.
+/// The number of further starts of a program whose file is being written, and the pause before each.
 const BUSY_TRIES: u32 = 10;
 const BUSY_PAUSE: Duration = Duration::from_millis(50);
 /// The most bytes of a client's file that are read.
@@ -77,7 +77,7 @@ pub async fn ask_clients_here(clients: &[InstalledClient]) -> Vec<ClientState> {
 }
 
 async fn ask_one(installed: &InstalledClient, home: &Path, known: LoginState) -> ClientState {
-    let (rule, program) = (&installed.client.login, ClientProgram { installed, home });
+    let (rule, program) = (&installed.client.login, AskedClient { installed, home });
     let version = program.run(&["--version".to_owned()]).await.and_then(|output| version(&output));
     if known == LoginState::LoggedIn || rule.ask.is_empty() {
         return ClientState { version, login: known };
@@ -157,12 +157,12 @@ async fn started(command: &mut Command) -> io::Result<Child> {
 }
 
 /// An installed client that is asked.
-struct ClientProgram<'a> {
+struct AskedClient<'a> {
     installed: &'a InstalledClient,
     home: &'a Path,
 }
 
-impl ClientProgram<'_> {
+impl AskedClient<'_> {
     /// Runs the program to its end. Returns `None` when it cannot be started or takes too long; then it and everything
     /// that it started is ended.
     async fn run(&self, arguments: &[String]) -> Option<Output> {
@@ -182,7 +182,7 @@ impl ClientProgram<'_> {
         let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw);
         let ended = tokio::time::timeout(PATIENCE, child.wait_with_output()).await;
         if let (Err(_late), Some(group)) = (&ended, group) {
-            // Ignore the error: the processes may have ended meanwhile.
+            // Ignore the error: the processes may have ended already.
             let _gone = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
         }
         ended.ok()?.ok()

@@ -10,11 +10,11 @@ use crate::project::settings::{SettingSource, Settings};
 use crate::project::trust::{self, TrustView, Untrusted};
 
 /// A clone, a folder with installed programs, and the data folder of a user.
-struct Machine {
+struct TestMachine {
     folder: tempfile::TempDir,
 }
 
-impl Machine {
+impl TestMachine {
     /// Makes a machine with these files in the clone.
     fn new(files: &[(&str, &str)]) -> Self {
         let machine = Self { folder: tempfile::tempdir().unwrap() };
@@ -75,8 +75,11 @@ fn commands(settings: &Settings) -> Vec<String> {
 
 #[test]
 fn a_project_without_files_has_the_installed_clients_and_the_detected_commands() {
-    let machine =
-        Machine::new(&[("package.json", PACKAGE), ("package-lock.json", "{}"), (".worktreeinclude", "# c\n.env\n")]);
+    let machine = TestMachine::new(&[
+        ("package.json", PACKAGE),
+        ("package-lock.json", "{}"),
+        (".worktreeinclude", "# c\n.env\n"),
+    ]);
     machine.install("claude");
     machine.install("goose");
     assert!(matches!(machine.require(), Err(Untrusted::Never { .. })), "the defaults are asked for, too");
@@ -121,7 +124,7 @@ fn values_of_a_file_replace_detected_values_one_by_one() {
     ];
     for (text, expected) in rows {
         for file in [".handover/config.toml", ".handover/local.toml"] {
-            let machine = Machine::new(&[("package.json", PACKAGE), ("package-lock.json", "{}"), (file, text)]);
+            let machine = TestMachine::new(&[("package.json", PACKAGE), ("package-lock.json", "{}"), (file, text)]);
             machine.install("claude");
             machine.accept();
             assert_eq!(commands(&machine.require().unwrap()), expected, "{file}: {text}");
@@ -131,7 +134,7 @@ fn values_of_a_file_replace_detected_values_one_by_one() {
 
 #[test]
 fn an_accepted_command_stays_in_force_when_another_one_is_detected() {
-    let machine = Machine::new(&[("package.json", PACKAGE)]);
+    let machine = TestMachine::new(&[("package.json", PACKAGE)]);
     machine.install("claude");
     machine.accept();
     machine.write("pnpm-lock.yaml", "");
@@ -156,7 +159,7 @@ fn an_accepted_command_stays_in_force_when_another_one_is_detected() {
 
 #[test]
 fn a_new_command_of_a_file_stops_a_run_until_it_is_accepted() {
-    let machine = Machine::new(&[("package.json", PACKAGE)]);
+    let machine = TestMachine::new(&[("package.json", PACKAGE)]);
     machine.install("claude");
     machine.accept();
     machine.write(".handover/local.toml", "[verify]\nchecks = [{ command = [\"make\"] }]\n");
@@ -168,7 +171,7 @@ fn a_new_command_of_a_file_stops_a_run_until_it_is_accepted() {
 
 #[test]
 fn the_first_client_that_is_installed_later_must_be_accepted_before_a_run() {
-    let machine = Machine::new(&[("package.json", PACKAGE)]);
+    let machine = TestMachine::new(&[("package.json", PACKAGE)]);
     machine.accept();
     machine.install("claude");
     let refused = machine.require().unwrap_err().to_string();
@@ -178,7 +181,7 @@ fn the_first_client_that_is_installed_later_must_be_accepted_before_a_run() {
 /// Writing down what is in force anyway asks nothing.
 #[test]
 fn detected_values_that_move_into_a_file_are_not_asked_for_again() {
-    let machine = Machine::new(&[("package.json", PACKAGE)]);
+    let machine = TestMachine::new(&[("package.json", PACKAGE)]);
     machine.install("claude");
     machine.accept();
     machine.write(".handover/config.toml", "[verify]\nchecks = [{ command = [\"npm\", \"test\"] }]\n");
@@ -191,7 +194,7 @@ fn detected_values_that_move_into_a_file_are_not_asked_for_again() {
 
 #[test]
 fn a_machine_with_few_cores_runs_one_turn_at_once() {
-    let machine = Machine::new(&[]);
+    let machine = TestMachine::new(&[]);
     machine.install("claude");
     let path = machine.folder.path().join("bin").into_os_string();
     for (cores, expected) in [(1, 1), (3, 1), (4, 3), (64, 3)] {
@@ -217,7 +220,7 @@ fn a_mistake_in_the_personal_file_is_told_with_its_file_and_line() {
         ("[verify]\nretries = 99\n", "[limits]\nusd = 1.0\n", "config.toml: verify.retries: must be 0 to 10"),
     ];
     for (config, local, told) in rows {
-        let machine = Machine::new(&[(".handover/config.toml", config), (".handover/local.toml", local)]);
+        let machine = TestMachine::new(&[(".handover/config.toml", config), (".handover/local.toml", local)]);
         let problem = trust::view(&machine.root(), Some(&machine.data())).unwrap_err().to_string();
         assert!(problem.contains(told), "{local}\n{problem}");
     }

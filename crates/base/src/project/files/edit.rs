@@ -110,7 +110,7 @@ pub fn check_set(config: &str, command: &[String]) -> Result<String, EditProblem
     }
 }
 
-/// Tells whether a list of checks has only this command, whatever its limits are.
+/// Tells whether a list of checks has only this command. Its limits do not matter.
 fn is_only(checks: Option<&Item>, command: &[String]) -> bool {
     let Some(checks) = checks.and_then(Item::as_array).filter(|checks| checks.len() == 1) else { return false };
     let found = checks.get(0).and_then(Value::as_inline_table).and_then(|check| check.get("command")?.as_array());

@@ -166,7 +166,7 @@ mod tests {
         ]
     }
 
-    /// What was found and what is written down have the same effect, so writing it down asks a person nothing.
+    /// Detected values and the written files have the same effect, so a person is not asked again.
     #[test]
     fn written_files_mean_what_was_found() {
         for found in cases() {

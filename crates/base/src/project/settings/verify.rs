@@ -11,7 +11,7 @@ use super::worktree::{command_problem, source, ten_minutes};
 pub struct VerifySettings {
     pub checks: Vec<VerifyCheck>,
     pub checks_source: SettingSource,
-    /// How often a failing check is run again on the same tree before its failure counts.
+    /// The number of further runs of a failing check on the same tree before its failure counts.
     pub retries: u32,
     /// The most checks that run at once, for all agents together.
     pub parallel: u32,
