@@ -241,4 +241,23 @@ mod tests {
         assert_eq!(settings.team.agents.first().map(team::AgentSettings::output), Some(team::OutputSettings::Envelope));
         assert_eq!(settings.team.limits, team::LimitSettings::default());
     }
+
+    #[test]
+    fn an_agent_that_judges_takes_only_tasks_of_its_roles() {
+        use team::AgentWork::{AnyTask, OnlyAsked, TasksOfRoles};
+        let rows = [
+            ("", false, AnyTask),
+            ("", true, OnlyAsked),
+            ("roles = [\"reviewer\"]\n", false, AnyTask),
+            ("roles = [\"reviewer\"]\n", true, TasksOfRoles),
+            ("works = true\n", true, AnyTask),
+            ("works = false\n", false, OnlyAsked),
+            ("works = false\nroles = [\"reviewer\"]\n", true, OnlyAsked),
+        ];
+        for (more, is_judge, expected) in rows {
+            let text = format!("[[agent]]\nslug = \"quinn\"\nadapter = \"exec\"\ncommand = [\"sh\"]\n{more}");
+            let settings = parse(&text).unwrap();
+            assert_eq!(settings.team.agents[0].work(is_judge), expected, "{more} {is_judge}");
+        }
+    }
 }

@@ -188,6 +188,18 @@ mod tests {
         }
     }
 
+    /// Installed clients have no roles.
+    #[test]
+    fn example_templates_name_no_role() {
+        let place = tempfile::tempdir().unwrap();
+        crate::project::files::init_examples(place.path()).unwrap();
+        let templates = crate::project::files::templates(place.path()).unwrap();
+        assert_eq!(templates.len(), 2);
+        for task in templates.iter().flat_map(|template| &template.body.tasks) {
+            assert_eq!(task.role, None, "{}", task.name);
+        }
+    }
+
     #[test]
     fn init_keeps_what_a_person_wrote() {
         let place = tempfile::tempdir().unwrap();
