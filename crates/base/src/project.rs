@@ -7,6 +7,7 @@ pub mod effective;
 pub mod environment;
 pub mod files;
 pub mod place;
+pub mod plan_file;
 pub mod settings;
 pub mod task_extra;
 pub mod team;

@@ -3,6 +3,7 @@
 mod newcomer;
 mod review;
 mod session;
+mod workspace;
 
 use std::sync::Arc;
 
@@ -28,11 +29,11 @@ use crate::template::TemplateBody;
 use crate::turn::{Purpose, TurnResult};
 use crate::verification::Verdict;
 use crate::workflow::WorkflowStatus;
-use crate::workspace::{Cleaned, WorkspaceStatus};
 
 pub use newcomer::{CreateWorkflow, Register};
 pub use review::{EndRound, FoundProblem, OpenReview, RoundAnswer, RoundEnd, StartRound};
 pub use session::{PassGate, PromptReport, SendBack};
+pub use workspace::{CreateWorkspace, UpdateWorkspace};
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "act", rename_all = "snake_case")]
@@ -493,28 +494,4 @@ impl Target {
             Self::Pending { .. } => Status::Pending,
         }
     }
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct CreateWorkspace {
-    pub workflow: WorkflowId,
-    pub path: String,
-    pub branch: String,
-    pub base_branch: Option<String>,
-    pub repository_path: Option<String>,
-    pub tasks: Vec<TaskId>,
-    /// True when Handover created the worktree. Handover removes only worktrees that it created.
-    pub created_by_us: bool,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct UpdateWorkspace {
-    pub workspace: WorkspaceId,
-    pub status: Option<WorkspaceStatus>,
-    pub merge_commit: Option<String>,
-    pub pr_url: Option<String>,
-    pub config: Option<Json>,
-    /// The result of cleaning up the worktree, which the caller did before it gave this command. `None` when the
-    /// worktree was not cleaned up.
-    pub cleaned: Option<Cleaned>,
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::id::TemplateId;
+use crate::json::Json;
 use crate::plan::PlanTask;
 use crate::refusal::Refusal;
 use crate::time::Timestamp;
@@ -23,6 +24,10 @@ pub struct TemplateBody {
     pub tasks: Vec<PlanTask>,
     /// The default values of variables. They are used for variables to which the caller gives no value.
     pub defaults: BTreeMap<String, String>,
+    /// The settings of the workflows that are made from the template, such as how many tasks run at once. A template
+    /// without settings does not serialize this field, so that templates of version 0.1.0 keep the same bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settings: Option<Json>,
 }
 
 impl TemplateBody {
@@ -94,6 +99,7 @@ mod tests {
                 ..PlanTask::named("build {{what}}")
             }],
             defaults: BTreeMap::from([("dep".to_owned(), "plan".to_owned())]),
+            settings: None,
         };
         let given = |pairs: &[(&str, &str)]| pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
         let refused = body.fill(&given(&[]));

@@ -80,7 +80,7 @@ names! {
     Purpose {
         First = "first", Repair = "repair", Next = "next", Answer = "answer", Recovery = "recovery",
         Verification = "verification", Conflict = "conflict", Evaluation = "evaluation", Feedback = "feedback",
-        Review = "review",
+        Review = "review", SentBack = "sent_back",
     }
 }
 
@@ -106,7 +106,8 @@ impl Purpose {
             | Self::Recovery
             | Self::Verification
             | Self::Conflict
-            | Self::Feedback => false,
+            | Self::Feedback
+            | Self::SentBack => false,
         }
     }
 }

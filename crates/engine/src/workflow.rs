@@ -95,7 +95,7 @@ impl WorkflowStatus {
         }
     }
 
-    /// Returns whether the workflow is over: nothing in it goes on unless somebody starts it again.
+    /// Returns whether a workflow in this status is over. No task of it continues unless a person starts it again.
     pub fn is_over(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Abandoned)
     }

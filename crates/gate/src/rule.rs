@@ -111,7 +111,7 @@ const GROUPS: &[(&[&str], &[&str])] = &[
 ];
 
 /// Tells whether a command does the same as the command of a rule because of one of its options, or because it applies
-/// a saved plan, of which nobody sees whether it destroys.
+/// a saved plan. The gate cannot see whether a saved plan destroys something.
 fn does_by_option(program: &str, wanted: &str, rest: &[Arg]) -> bool {
     let option = OPTION_SYNONYMS.iter().find(|(name, command, _)| (*name, *command) == (program, wanted));
     let Some((_, _, option)) = option else { return false };

@@ -39,7 +39,7 @@ use crate::repository::{GitRepository, reference};
 pub use bring::bring;
 pub use commit::commit;
 pub use copies::{COPIED_BYTES_MAX, COPIED_FILES_MAX, CopyMode, CopyReport, CopySkip, copied_paths, copy_into};
-pub use merge::{is_merged, merge};
+pub use merge::{MergePlan, ReadyMerge, is_merged, make_merge, merge, plan_merge};
 pub use naming::{BranchSubject, start_branch, subject_branch};
 pub use tree::{WorktreeTree, commit_tree, restore_tree, tree_of};
 

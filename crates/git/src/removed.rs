@@ -58,6 +58,27 @@ pub async fn drop_branch(
     Ok(Some(DroppedBranch { tip, kept_as, restore }))
 }
 
+/// Restores a dropped branch at its last commit. Does nothing when the branch points to that commit already. Fails when
+/// the branch has another commit, or when git has deleted the commit.
+pub async fn restore_branch(git: &Git, repository: &Path, branch: &str, commit: &str) -> Result<(), GitProblem> {
+    check_branch(branch)?;
+    let repository = GitRepository::find(git, repository).await?;
+    match repository.commit(git, &reference(branch)).await? {
+        Some(tip) if tip == commit => return Ok(()),
+        Some(_) => return Err(GitProblem::BranchExists { branch: branch.to_owned(), checked_out: None }),
+        None => {}
+    }
+    if repository.commit(git, commit).await?.is_none() {
+        let problem = format!("cannot be restored: git has deleted its commit {commit}");
+        return Err(GitProblem::input("branch", problem));
+    }
+    let arguments = ["update-ref", "-m", "handover: branch restored", "--create-reflog", "--end-of-options"];
+    // A missing old value, which is written as zeros, means that the branch must not exist yet.
+    let absent = "0".repeat(commit.len());
+    let call = GitCall::write(&repository.home, &arguments).and(reference(branch)).and(commit).and(absent);
+    call.run(git).await?.whole().map(drop)
+}
+
 /// Deletes a branch if it still points to the commit `tip`. Returns the name of a new reference that keeps the commits
 /// of the branch.
 pub async fn retire_branch(

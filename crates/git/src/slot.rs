@@ -4,6 +4,7 @@
 //! <folder>/lock        held while a record is chosen or changed
 //! <folder>/1           the worktree of slot 1; ignored files (dependencies, build results) stay between two uses
 //! <folder>/1.json      its record: who uses it, since when, and its ports
+//! <folder>/1.lock      held while git prepares the slot or commits work to give the slot up
 //! ```
 //!
 //! The record of a slot is written before git changes the worktree, and is written again after that change. A process
@@ -11,6 +12,7 @@
 //! worktree again. No agent has worked in that worktree yet, so no work is lost.
 
 mod choose;
+mod lock;
 mod ports;
 mod prepare;
 mod record;
@@ -141,8 +143,13 @@ impl SlotPool {
     /// its branch. A slot that a running attempt uses is never given up.
     pub async fn take(&self, git: &Git, repository: &Path, order: SlotOrder<'_>) -> Result<TakenSlot, GitProblem> {
         let repository = GitRepository::find(git, repository).await?;
-        let SlotChoice { number, before, gave_up } = self.choose(git, &repository, order).await?;
+        let SlotChoice { number, before, gave_up, lock } = self.choose(git, &repository, order).await?;
         let path = self.path(number);
+        // If another caller is giving this slot up, it finds the changed record and leaves the slot to its owner.
+        let _lock = match lock {
+            Some(lock) => lock,
+            None => self.lock_slot(number).await?,
+        };
         let (ports, mut saved) = (before.ports(), None);
         if let SlotUse::Used { branch, base, .. } = before.used {
             if !is_checked_out(git, &repository, &path, &branch).await? {

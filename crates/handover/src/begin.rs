@@ -42,19 +42,16 @@ pub(crate) fn root() -> anyhow::Result<std::path::PathBuf> {
     Ok(place::root(&here).unwrap_or(here))
 }
 
-/// Prints the agent card with this slug. An agent card is a file that describes one agent of the project.
-pub(crate) fn card(slug: &str, json: bool) -> anyhow::Result<ExitCode> {
+/// Prints the agent card with this slug. Returns `false` when there is no such valid card. An agent card is a file that describes one agent of the project.
+pub(crate) fn card(slug: &str, json: bool) -> anyhow::Result<bool> {
     let root = root()?;
     let cards = files::cards(&root).with_context(|| format!("read the cards of {}", root.display()))?;
     let found = cards.into_iter().filter_map(|judged| judged.card).find(|card| card.identity.slug.as_str() == slug);
-    let Some(card) = found else {
-        eprintln!("handover: no valid card is called {slug}; `handover card list` shows all cards");
-        return Ok(ExitCode::from(1));
-    };
+    let Some(card) = found else { return Ok(false) };
     let value = wire::shape::Shape::render(&card);
     let text = if json { format!("{value}\n") } else { value.pretty() };
     std::io::stdout().write_all(text.as_bytes())?;
-    Ok(ExitCode::SUCCESS)
+    Ok(true)
 }
 
 /// Lists the agent cards of the project (the files that describe its agents), each with the result of its check.
@@ -81,8 +78,8 @@ pub(crate) fn cards(json: bool) -> anyhow::Result<ExitCode> {
         match &judged.card {
             Some(card) => writeln!(out, "{:<16} {:<24} {}", card.identity.slug, card.identity.name, card.scope)?,
             None => {
-                let errors = judged.errors;
-                writeln!(out, "{name}: not valid, {errors} problems; `handover check card {name}` shows them")?;
+                let errors = base::ground::words::count(judged.errors, "problem");
+                writeln!(out, "{name}: not valid, {errors}; `handover check card {name}` shows them")?;
             }
         }
     }

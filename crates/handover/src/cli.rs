@@ -3,20 +3,29 @@
 
 mod advice;
 mod approval;
+mod argument_file;
+mod complete;
 mod demo;
 mod doctor;
 mod door;
 mod example;
+pub(crate) mod failure;
+mod help;
 mod hook;
 mod log;
+mod manual;
 mod outline;
+mod plan;
 mod project;
 mod reply;
 mod review;
 mod run;
+#[cfg(test)]
+mod screens;
 mod show;
 mod standing;
 mod status;
+mod table;
 mod token;
 mod tools;
 mod transfer;
@@ -24,13 +33,14 @@ mod trust;
 mod turn;
 mod verbs;
 mod verify;
+mod work;
 
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
-use handover::office::{self, Office};
+use handover::office::{self, Office, OfficeClosed};
 
 /// The text at the end of `handover --help`: the commands with which a person starts.
 const START: &str = "\
@@ -38,12 +48,13 @@ Examples:
   handover demo                  watch a team of scripted agents work, without any setup
   handover init                  prepare this project
   handover setup claude-code     let Claude Code use Handover in this project
+  handover plan 'a goal'         let an agent draft a plan, look at it, start it
   handover run --plan plan.yaml  let the agents of this project work on a plan
   handover status                show who works on what, and what waits for you";
 
 /// Hands work between AI agents without dropping it.
 #[derive(Debug, Parser)]
-#[command(version, about, long_about = None, after_help = START)]
+#[command(version, about, long_about = None, after_help = START, disable_help_subcommand = true)]
 struct ProgramArguments {
     /// The store to use: the path of an SQLite file, or a postgres:// URL
     ///
@@ -102,6 +113,8 @@ enum CliVerb {
     #[command(after_long_help = hook::HELP)]
     Hook(hook::HookArguments),
     #[command(flatten)]
+    Work(work::WorkVerb),
+    #[command(flatten)]
     Stored(StoredVerb),
     /// Check a document of one of the protocols, and say how to fix each problem
     #[command(after_long_help = crate::check::HELP)]
@@ -113,8 +126,16 @@ enum CliVerb {
         /// The shell that you use
         shell: clap_complete::Shell,
     },
-    /// Print the manual page, in the format that `man` reads
-    Man,
+    #[command(hide = true)]
+    Complete(complete::CompleteArguments),
+    /// Print the manual page of a command, in the format that `man` reads; without a command, the overview
+    Man(manual::ManArguments),
+    /// Show the help of a command, or with `all` the list of all commands
+    Help {
+        /// The words of the command, such as `task claim`, or `all`
+        #[arg(value_name = "COMMAND")]
+        command: Vec<String>,
+    },
 }
 
 /// The commands that need the store.
@@ -127,9 +148,12 @@ enum StoredVerb {
     Mcp(door::Mcp),
     /// Serve MCP, the HTTP API and the stream of events on a port of this machine
     Serve(door::ServeArguments),
-    /// Let the agents of .handover/config.toml work on a workflow until every task is verified
+    /// Let the agents of .handover/config.toml work on a workflow until every task is done
     #[command(after_long_help = run::HELP)]
     Run(run::RunArguments),
+    /// Let an agent draft a plan for a goal, look at it, and start it
+    #[command(after_long_help = plan::HELP)]
+    Plan(plan::PlanArguments),
     /// Write everything in the store as JSON lines
     Export {
         /// The file to write; without it, standard output
@@ -188,7 +212,7 @@ enum CardVerb {
 
 /// Returns the parser of the commands that do not call a tool, with an example at the end of each command's help.
 fn own() -> clap::Command {
-    example::with_examples(ProgramArguments::command(), "")
+    help::with_everyday(example::with_examples(ProgramArguments::command(), ""))
 }
 
 /// Returns the parser of the full command line, including a command for every tool.
@@ -202,32 +226,36 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
     if let Some(McpAlone { store, mcp }) = McpAlone::asked() {
         return door::mcp(store.as_deref(), &mcp);
     }
-    let matches = own().subcommands(tools::nouns()).get_matches();
-    if let Some(refused) = standing::refusal(&matches)? {
-        return Ok(refused);
-    }
+    let matches = own().subcommands(tools::nouns()).try_get_matches()?;
+    standing::check(&matches)?;
     if let Some(asked) = tools::asked(&matches)? {
         let named = matches.get_one::<String>("store").cloned();
-        return runtime()?.block_on(async move { tools::run(&office::open(named.as_deref()).await?, &asked).await });
+        return runtime()?.block_on(async move { tools::run(&open_office(named.as_deref()).await?, &asked).await });
     }
     if let Some(asked) = verify::asked(&matches) {
         let named = matches.get_one::<String>("store").cloned();
-        return runtime()?.block_on(async move { verify::run(&office::open(named.as_deref()).await?, &asked).await });
+        return runtime()?.block_on(async move { verify::run(&open_office(named.as_deref()).await?, &asked).await });
     }
     if let Some(asked) = reply::asked(&matches) {
         let named = matches.get_one::<String>("store").cloned();
-        return runtime()?.block_on(async move { reply::run(&office::open(named.as_deref()).await?, asked).await });
+        return runtime()?.block_on(async move { reply::run(&open_office(named.as_deref()).await?, asked).await });
     }
     if let Some(asked) = review::asked(&matches) {
         let named = matches.get_one::<String>("store").cloned();
-        return runtime()?.block_on(async move { review::run(&office::open(named.as_deref()).await?, asked).await });
+        return runtime()?.block_on(async move { review::run(&open_office(named.as_deref()).await?, asked).await });
     }
-    let arguments = ProgramArguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let arguments = ProgramArguments::from_arg_matches(&matches)?;
     match arguments.command {
         CliVerb::Check(check) => crate::check::run(&check),
         CliVerb::Init { json } => crate::begin::init(json),
         CliVerb::Card { command: CardVerb::List { json } } => crate::begin::cards(json),
-        CliVerb::Card { command: CardVerb::Show { slug, json } } => crate::begin::card(&slug, json),
+        CliVerb::Card { command: CardVerb::Show { slug, json } } => {
+            if crate::begin::card(&slug, json)? {
+                return Ok(ExitCode::SUCCESS);
+            }
+            let text = format!("CARD_NOT_FOUND no valid card is called {slug}; `handover card list` shows all cards");
+            Err(failure::CommandFailure::by_text(&text).into())
+        }
         CliVerb::Demo(asked) => runtime()?.block_on(demo::run(asked)),
         CliVerb::DemoAgent(asked) => runtime()?.block_on(demo::agent(&asked)),
         CliVerb::Doctor(asked) => runtime()?.block_on(doctor::run(arguments.store.as_deref(), &asked)),
@@ -238,18 +266,16 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
         }
         CliVerb::Trust(asked) => trust::run(&asked),
         CliVerb::Completions { shell } => {
-            let mut out = Vec::new();
-            clap_complete::generate(shell, &mut whole(), "handover", &mut out);
-            std::io::stdout().write_all(&out)?;
+            std::io::stdout().write_all(&complete::script(shell))?;
             Ok(ExitCode::SUCCESS)
         }
-        CliVerb::Man => {
-            clap_mangen::Man::new(whole()).render(&mut std::io::stdout())?;
-            Ok(ExitCode::SUCCESS)
-        }
+        CliVerb::Complete(asked) => Ok(complete::run(arguments.store.as_deref(), &asked)),
+        CliVerb::Man(asked) => manual::run(&asked),
+        CliVerb::Help { command } => help::run(&command),
         // `handover mcp` builds its own runtime with one thread: it serves one client, and the store does its disk I/O
         // on a separate thread.
         CliVerb::Stored(StoredVerb::Mcp(mcp)) => door::mcp(arguments.store.as_deref(), &mcp),
+        CliVerb::Work(verb) => runtime()?.block_on(work::run(arguments.store.as_deref(), verb)),
         CliVerb::Stored(verb) => runtime()?.block_on(with_store(arguments.store.as_deref(), verb)),
     }
 }
@@ -258,12 +284,18 @@ fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread().enable_all().build()
 }
 
+/// Opens the store, and prints notes about the changes that opening made. With `--json` the notes are left out, because
+/// then standard error has only failures.
+async fn open_office(named: Option<&str>) -> Result<Office, OfficeClosed> {
+    if failure::is_json() { office::open_from(named, None).await } else { office::open(named).await }
+}
+
 async fn with_store(named: Option<&str>, verb: StoredVerb) -> anyhow::Result<ExitCode> {
-    let office: Office = match (office::open(named).await, &verb) {
+    let office: Office = match (open_office(named).await, &verb) {
         // If the settings name a store that no person accepted yet, `handover run` asks the person at the terminal to
         // accept it, and then opens it.
         (Err(closed), StoredVerb::Run(asked)) if closed.is_unaccepted() && run::is_store_accepted_now(asked)? => {
-            office::open(named).await?
+            open_office(named).await?
         }
         (opened, _) => opened?,
     };
@@ -276,6 +308,7 @@ async fn with_store(named: Option<&str>, verb: StoredVerb) -> anyhow::Result<Exi
         ),
         StoredVerb::Serve(asked) => door::serve(office, &asked).await,
         StoredVerb::Run(asked) => run::run(&office, &asked).await,
+        StoredVerb::Plan(asked) => plan::run(&office, &asked).await,
         StoredVerb::Export { output } => transfer::export(store, output).await,
         StoredVerb::Import { input } => transfer::import(store, input).await,
         StoredVerb::Log { command } => log::run(store, command).await,

@@ -23,6 +23,7 @@ use store::LogVerdict;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use base::ground::words::{self, count};
 use base::service::Service;
 use runner::attempt::shared::{RunEvent, RunnerOrder, RunnerShared};
 use runner::claim::run::{ClaimLoop, RunEnded, RunScope};
@@ -191,22 +192,22 @@ impl DemoSummary {
         let bold = anstyle::Style::new().bold();
         let log = if self.verdict.findings.is_empty() { "every hash is right" } else { "CHANGED after it was written" };
         format!(
-            "{bold}{} of {} tasks completed and verified in {:.1} s{bold:#}\n  \
-             {} turns: {} to repair an output, {} after a question was answered\n  \
-             {} attempt taken up after a crash, {} verification that failed first\n  \
-             {} checkpoints over MCP, {} question to a person\n  \
-             {} log entries: {log}",
+            "{bold}{} of {} completed in {}{bold:#}\n  \
+             {}: {} to repair an output, {} after a question was answered\n  \
+             {} taken up after a crash, {} that failed first\n  \
+             {} over MCP, {} to a person\n  \
+             {}: {log}",
             self.done,
-            self.tasks,
-            self.took.as_secs_f64(),
-            self.turns.len(),
+            count(self.tasks, "task"),
+            words::duration(u64::try_from(self.took.as_millis()).unwrap_or(u64::MAX)),
+            count(self.turns.len(), "turn"),
             self.count(Purpose::Repair),
             self.count(Purpose::Answer),
-            self.recovered,
-            self.verifications_failed,
-            self.checkpoints,
-            self.messages,
-            self.verdict.entries,
+            count(self.recovered, "attempt"),
+            count(self.verifications_failed, "verification"),
+            count(self.checkpoints, "checkpoint"),
+            count(self.messages, "question"),
+            count(self.verdict.entries, "log entry"),
         )
     }
 }

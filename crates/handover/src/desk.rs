@@ -65,6 +65,9 @@ pub struct Visitor {
     /// The turn (one run of an agent's program) that the caller's process belongs to; `None` if Handover's runner did
     /// not start the process for a turn.
     pub seat: Option<TurnSeat>,
+    /// The name of the agent that wrote the tasks which a person sends, such as the agent that drafted a plan. `None`
+    /// when the caller wrote them.
+    pub author: Option<String>,
     /// The client's own names for the session, sub-agent and tool call that this call comes from.
     pub origin: Origin,
     /// A token that is cancelled when the caller is about to leave or the server is about to stop. After that, calls
@@ -86,6 +89,7 @@ impl Visitor {
             owner: "human".to_owned(),
             key: None,
             seat: None,
+            author: None,
             origin: Origin::default(),
             leaving: CancellationToken::new(),
         }

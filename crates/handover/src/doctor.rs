@@ -7,6 +7,7 @@ use std::path::Path;
 use wire::json::{Value, object};
 
 use crate::office::{self, Office};
+use base::ground::words;
 use base::project::place::StorePlace;
 
 /// The result of one check of `handover doctor`.
@@ -56,7 +57,7 @@ impl DoctorFinding {
             ("check", self.what.into()),
             ("state", self.state.as_str().into()),
             ("seen", self.seen.as_str().into()),
-            // The JSON member keeps the name `mend`, because people's scripts read it.
+            // The JSON member keeps its name of version 0.1.0, because people's scripts read it.
             ("mend", self.advice.as_deref().into()),
         ])
     }
@@ -144,12 +145,18 @@ async fn store(office: &Office) -> Vec<DoctorFinding> {
     found.push(match store::verify(store, &[]).await {
         Ok(verdict) if verdict.findings.is_empty() => DoctorFinding::good(
             "log",
-            format!("{} entries of {} topics, every hash is right", verdict.entries, verdict.topics),
+            format!(
+                "{} of {}, every hash is right",
+                words::count(verdict.entries, "entry"),
+                words::count(verdict.topics, "topic")
+            ),
         ),
         Ok(verdict) => {
             let first = verdict.findings.first().map(ToString::to_string).unwrap_or_default();
-            let seen =
-                format!("{} entries were changed after they were written; the first: {first}", verdict.findings.len());
+            let seen = format!(
+                "{} in entries that were changed after they were written; the first: {first}",
+                words::count(verdict.findings.len(), "problem")
+            );
             DoctorFinding::bad(
                 "log",
                 seen,
@@ -184,21 +191,13 @@ fn clock(office: &Office) -> Option<DoctorFinding> {
     }
     let off = measured.difference_ms;
     let direction = if off < 0 { "ahead of" } else { "behind" };
-    let seen =
-        format!("is {} {direction} the database server's clock; handover corrects its own times by that", span(off));
+    let seen = format!(
+        "is {} {direction} the database server's clock; handover corrects its own times by that",
+        words::duration(off.unsigned_abs())
+    );
     let advice = "set this machine's clock, for example with `timedatectl set-ntp true`; if it is right, set the \
         server's clock";
     Some(DoctorFinding::notice("clock", seen, advice))
-}
-
-/// Returns a duration in words.
-fn span(ms: i64) -> String {
-    let seconds = ms.unsigned_abs() / 1_000;
-    match (seconds / 3_600, seconds / 60 % 60, seconds % 60) {
-        (0, 0, seconds) => format!("{seconds} s"),
-        (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
-        (hours, minutes, _) => format!("{hours} h {minutes} min"),
-    }
 }
 
 fn live(folder: &Path) -> DoctorFinding {

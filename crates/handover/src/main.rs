@@ -19,32 +19,6 @@ fn main() -> ExitCode {
     }
     match cli::run() {
         Ok(code) => code,
-        Err(error) if is_unread(&error) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("handover: {error:#}");
-            ExitCode::from(error.chain().find_map(code).unwrap_or(2))
-        }
-    }
-}
-
-/// Tells whether the error means that the reader of our output closed the pipe, as `head` does after its last line.
-fn is_unread(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
-}
-
-/// Returns the exit code for an error: 1 when a rule refuses the command, 2 when the caller can fix the cause (a wrong
-/// store URL, an unreadable file), 3 for a fault of the machine or of Handover.
-fn code(cause: &(dyn std::error::Error + 'static)) -> Option<u8> {
-    let fault = |fault: &store::Fault| if matches!(fault, store::Fault::Url { .. }) { 2 } else { 3 };
-    if let Some(closed) = cause.downcast_ref::<handover::office::OfficeClosed>()
-        && closed.is_refusal()
-    {
-        return Some(1);
-    }
-    match cause.downcast_ref::<base::Error>() {
-        Some(base::Error::Refused(_)) => Some(1),
-        Some(base::Error::Fault(found)) => Some(fault(found)),
-        Some(base::Error::Random(_)) => Some(3),
-        None => cause.downcast_ref::<store::Fault>().map(fault),
+        Err(error) => cli::failure::tell(&error),
     }
 }

@@ -2,6 +2,8 @@
 #![expect(clippy::disallowed_methods, reason = "starts the program it tests")]
 #![expect(clippy::expect_used, reason = "a test that cannot go on has failed")]
 
+#[path = "operator/failures.rs"]
+mod failures;
 #[path = "operator/looks.rs"]
 mod looks;
 #[path = "operator/scene.rs"]
@@ -157,5 +159,38 @@ fn shells_and_man_get_their_texts() {
     let (code, page, _) = handover(folder.path(), &["man"]);
     assert_eq!(code, Some(0));
     assert!(page.contains(".TH handover"), "{page}");
+    let (code, page, _) = handover(folder.path(), &["man", "task", "claim"]);
+    assert_eq!(code, Some(0));
+    assert!(page.contains(".TH handover-task-claim 1") && page.contains("handover task claim"), "{page}");
+    let (code, _, errors) = handover(folder.path(), &["man", "task", "fly"]);
+    assert!(code == Some(2) && errors.contains("there is no command `task fly`"), "{errors}");
     assert!(std::fs::read_dir(folder.path()).expect("the folder").next().is_none(), "nothing was written");
+}
+
+#[test]
+fn man_all_writes_one_page_for_each_command() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (code, text, errors) = handover(folder.path(), &["man", "--all", "pages"]);
+    assert_eq!(code, Some(0), "{errors}");
+    let pages = std::fs::read_dir(folder.path().join("pages")).expect("the folder").count();
+    assert_eq!(text, format!("wrote {pages} pages into pages\n"));
+    for page in ["handover.1", "handover-run.1", "handover-task.1", "handover-task-claim.1", "handover-review-ask.1"] {
+        assert!(folder.path().join("pages").join(page).exists(), "there is no {page}");
+    }
+}
+
+#[test]
+fn help_shows_everyday_commands_all_commands_or_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = |arguments: &[&str]| handover(folder.path(), arguments);
+    let (code, short, _) = run(&["--help"]);
+    assert_eq!(code, Some(0));
+    assert!(short.contains("Every day:\n  init ") && short.contains("All commands: handover help all"), "{short}");
+    assert!(!short.contains("workspace"), "{short}");
+    assert_eq!(run(&["help"]), (Some(0), short, String::new()));
+    let (code, all, _) = run(&["help", "all"]);
+    assert!(code == Some(0) && all.contains("\nTools for agents:\n") && all.contains("\n  task claim "), "{all}");
+    let (code, one, _) = run(&["help", "task", "claim"]);
+    assert!(code == Some(0) && one.contains("Usage: handover task claim"), "{one}");
+    assert_eq!(run(&["task", "claim", "--help"]).1, one, "both ways show the same");
 }

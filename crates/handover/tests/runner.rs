@@ -9,6 +9,8 @@ mod books;
 mod busy;
 #[path = "runner/changed.rs"]
 mod changed;
+#[path = "runner/checked.rs"]
+mod checked;
 #[path = "runner/client.rs"]
 mod client;
 #[path = "runner/clocks.rs"]
@@ -25,6 +27,8 @@ mod forgery;
 mod killed_git;
 #[path = "runner/kills.rs"]
 mod kills;
+#[path = "runner/listed.rs"]
+mod listed;
 #[path = "runner/machine.rs"]
 mod machine;
 #[path = "runner/outcomes.rs"]

@@ -127,7 +127,7 @@ fn run_asks_at_a_terminal_and_refuses_elsewhere() {
     assert!(code == 1 && errors.contains("+ notify: true"), "{errors}");
     let status = site.json(&["status", "--json"]);
     assert_eq!(status["settings"], json!(["+ notify: true"]), "{status}");
-    assert!(site.run(&["status"]).1.contains("Settings that you have not accepted"));
+    assert!(site.run(&["status"]).1.contains("Settings changed: 1 new command to accept"));
     let (code, out) = site.at_a_terminal("trust", "y\n");
     assert!(
         code == 0 && out.contains("+ notify: true") && !out.contains("agent quinn: true"),

@@ -4,12 +4,19 @@
 
 mod acts;
 mod answer;
+pub mod baseline;
 mod chain;
+mod condition;
+mod copies;
+mod list_task;
 pub mod place;
 pub(crate) mod program;
 pub(crate) mod remains;
+pub(crate) mod setup;
 pub mod shared;
 pub mod step;
+mod tip;
+pub mod tree;
 pub(crate) mod turn_end;
 pub(crate) mod turn_files;
 
@@ -30,7 +37,9 @@ pub(crate) use chain::Chain;
 use crate::review::provider::reviewer_of;
 use crate::verify::VerifyFault;
 use place::WorkPlace;
-use shared::{RunEvent, RunNews, RunnerAgent, RunnerShared};
+use shared::{FailedSetup, RunEvent, RunNews, RunnerAgent, RunnerShared};
+
+pub use base::people::attention::NO_CHANGES;
 
 /// The reason why an attempt cannot continue.
 #[derive(Debug, thiserror::Error)]
@@ -45,6 +54,9 @@ pub enum AttemptError {
     Brief(#[from] crate::verify::BadBrief),
     #[error(transparent)]
     Verify(#[from] VerifyFault),
+    /// A setup command failed in a worktree, and the work of the task is not the reason.
+    #[error("the setup command `{}` {}", .0.command, .0.how)]
+    Setup(FailedSetup),
     #[error("{0}")]
     Other(String),
 }
@@ -86,7 +98,7 @@ impl AttemptRun {
         self.shared.service.now()
     }
 
-    pub(crate) async fn place(&self, facts: &Facts) -> Result<WorkPlace, GitProblem> {
+    pub(crate) async fn place(&self, facts: &Facts) -> Result<WorkPlace, AttemptError> {
         let mut known = self.place.lock().await;
         if let Some(place) = &*known {
             return Ok(place.clone());
@@ -103,8 +115,22 @@ impl AttemptRun {
         if let Some(saved) = self.shared.ground.save(self.task, self.attempt).await? {
             self.tell(facts, RunEvent::Warning { text: remains::saved_elsewhere(&saved) });
         }
-        let place = self.shared.ground.place(facts.workflow.id, self.task, self.attempt).await?;
+        let of = self.shared.attempt_place(&facts.task, self.attempt).await.map_err(AttemptError::Service)?;
+        let place = self.shared.ground.place(&of).await?;
+        // If an earlier runner was killed while checks ran, the worktree still has the files that they left.
+        self.shared.end_checks(&place, self.task, self.attempt).await?;
         Ok(known.insert(place).clone())
+    }
+
+    /// Marks the slot of a task that waits for a person, so that a task that works can get it when no other slot is left.
+    /// The next turn asks for the slot again.
+    pub(crate) async fn rest_place(&self) {
+        let mut known = self.place.lock().await;
+        if known.take().is_some()
+            && let Err(problem) = self.shared.ground.keep_slot(self.task, self.attempt)
+        {
+            self.warn(&problem.to_string());
+        }
     }
 
     pub(crate) fn author(&self) -> Author {
@@ -118,7 +144,7 @@ impl AttemptRun {
 
     pub(crate) fn tell(&self, facts: &Facts, what: RunEvent) {
         let (name, agent) = (facts.task.name.clone(), self.worker.slug.clone());
-        self.shared.tell(RunNews { task: self.task, name, agent, what });
+        self.shared.tell(RunNews { task: self.task, number: Some(facts.task.number), name, agent, what });
     }
 
     pub(crate) fn warn(&self, text: &str) {
@@ -127,7 +153,7 @@ impl AttemptRun {
 
     pub(crate) fn tell_plainly(&self, what: RunEvent) {
         let (name, agent) = (self.task.to_string(), self.worker.slug.clone());
-        self.shared.tell(RunNews { task: self.task, name, agent, what });
+        self.shared.tell(RunNews { task: self.task, number: None, name, agent, what });
     }
 
     pub(crate) async fn execute(&self, command: Command) -> Result<engine::Reply, Error> {

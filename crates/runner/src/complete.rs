@@ -121,7 +121,8 @@ where
     }
     // Try the command that records a verification, without storing anything. If the claim is lost, the command fails
     // already now, so that the checks, which may take minutes, do not run in vain.
-    let would = service.would(held.caller(), held.record(VerificationFound::without_contract(None))).await?;
+    let would =
+        service.would(held.caller(), held.record(VerificationFound::without_contract(None, None, Vec::new()))).await?;
     held.failures = if let Reply::VerificationRecorded { failures, .. } = would { failures } else { 0 };
     // Read the state of the work before the checks run, because files that the checks leave are not part of the work.
     // The command that completes the task is tried below with this state, so work that was not reviewed is refused
@@ -223,6 +224,7 @@ impl HeldClaim {
             contract: &self.contract,
             facts: &facts,
             place,
+            project: Vec::new(),
             pauses: false,
             caller: self.caller(),
         };

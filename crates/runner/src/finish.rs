@@ -1,32 +1,30 @@
-//! Handles an output that says "done": commits the work, verifies it, merges it, and completes the task after the
-//! merge.
+//! Handles an output that says "done": commits the work, checks and verifies it, merges exactly the commit that was
+//! checked, and completes the task after the merge.
 
+mod checks;
+mod complete;
 mod evaluate;
+mod merge;
 pub(crate) mod review;
 
-use std::collections::BTreeMap;
-
-use engine::command::{RecordVerification, Target};
+use engine::Command;
+use engine::command::RecordVerification;
 use engine::id::TurnId;
 use engine::task::BlockKind;
-use engine::turn::Purpose;
-use engine::verification::Verification;
 use engine::view::AttemptView as Facts;
-use engine::{Command, Json};
-use wire::json::{Value, object};
+use wire::message::OutputType;
 
-use crate::attempt::Chain;
 use crate::attempt::place::{WorkPlace, left};
-use crate::attempt::shared::RunEvent;
-use crate::attempt::step::TurnReason;
-use crate::attempt::{AttemptError, AttemptRun};
-use crate::outcome::{AgentResult, cut};
-use crate::turn::WorkerTurn;
+use crate::attempt::setup::{CommandSite, SetupEnd};
+use crate::attempt::shared::{CheckFailure, RunEvent};
+use crate::attempt::tree::ChangeCount;
+use crate::attempt::{AttemptError, AttemptRun, NO_CHANGES};
+use crate::outcome::AgentResult;
+use crate::verify::project::{CheckedWork, ProjectCheckResult, ProjectVerdict};
 use crate::verify::{
-    self, EvaluatorQuestion, VerificationEnd, VerificationEvidence, VerificationFound, VerificationOrder,
+    self, CheckEnded, EvaluatorQuestion, VerificationEnd, VerificationEvidence, VerificationFound, VerificationOrder,
     VerificationProgress,
 };
-use base::project::budget;
 use base::project::task_extra::TaskExtra;
 use git::branch::{CommitResult, MergeResult};
 
@@ -35,8 +33,16 @@ use git::branch::{CommitResult, MergeResult};
 struct FinishedOutput {
     place: WorkPlace,
     result: AgentResult,
-    /// The head commit of the worktree after all work was committed. `None` outside of git.
-    head: Option<String>,
+    /// The committed work. `None` outside of git.
+    work: Option<CommittedWork>,
+}
+
+/// The work of a task as one commit. Exactly this commit is checked and merged.
+#[derive(Debug, Clone)]
+struct CommittedWork {
+    commit: String,
+    tree: String,
+    changes: ChangeCount,
 }
 
 /// The last stage of an attempt, after a turn whose output says "done".
@@ -47,21 +53,44 @@ pub(crate) struct FinishStage<'a> {
 }
 
 impl FinishStage<'_> {
-    /// Commits and verifies the output, and records the result. The recorded result decides the next step of the
+    /// Commits, checks and verifies the output, and records the result. The recorded result decides the next step of the
     /// attempt.
     pub(crate) async fn verify(&self) -> Result<(), AttemptError> {
         let (run, facts) = (self.run, self.facts);
         let place = run.place(facts).await?;
         let result = run.result(self.turn)?;
-        let head = match self.commit(&place, &result).await? {
-            Ok(head) => head,
+        let work = match self.commit(&place, &result).await? {
+            Ok(work) => work,
             Err(unmended) => {
                 let reason = format!("the task's files still have conflict markers: {}", unmended.join(", "));
                 return run.block(facts, BlockKind::Dependency, reason).await;
             }
         };
-        match self.verification(&FinishedOutput { place, result, head }).await? {
-            VerificationEnd::Found(found) => self.record(*found).await,
+        let done = FinishedOutput { place, result, work };
+        if let Some(work) = &done.work {
+            let summary = done.result.outcome().to_owned();
+            if work.changes.files == 0 && self.was_to_change_files()? {
+                return self.no_changes(&summary).await;
+            }
+            if let Some(path) = run.shared.ground.state_in(&work.commit).await? {
+                return self.refused(&done.place, &MergeResult::HasState { path }).await;
+            }
+            let ChangeCount { files, added, removed, .. } = work.changes;
+            run.tell(facts, RunEvent::Finished { files, added, removed, summary });
+            run.shared.begin_checks(run.task, run.attempt, &work.tree)?;
+        }
+        let project = match run.prepare(facts, &done.place).await? {
+            SetupEnd::Failed { failure, is_by_task: true } => {
+                let last_line = verify::project::last_line(&failure.result.tail);
+                vec![ProjectCheckResult { verdict: ProjectVerdict::Failed, runs: 1, last_line, last: failure.result }]
+            }
+            SetupEnd::Failed { failure, is_by_task: false } => return Err(AttemptError::Setup(failure.problem())),
+            SetupEnd::Ready => self.project_checks(&done).await?,
+        };
+        let end = self.verification(&done, project).await?;
+        run.shared.end_checks(&done.place, run.task, run.attempt).await?;
+        match end {
+            VerificationEnd::Found(found) => self.record(*found, done.place.base_name()).await,
             VerificationEnd::WaitsForPerson(approval) => {
                 let operation = "use a check that this task changed".to_owned();
                 run.tell(facts, RunEvent::WantsApproval { approval: approval.to_string(), operation });
@@ -76,42 +105,55 @@ impl FinishStage<'_> {
         }
     }
 
-    async fn verification(&self, done: &FinishedOutput) -> Result<VerificationEnd, AttemptError> {
+    /// Tells whether the task was to change files: it has no brief, or its output is a file or a pull request.
+    fn was_to_change_files(&self) -> Result<bool, AttemptError> {
+        let brief = verify::stored_brief(&self.facts.detail)?;
+        Ok(brief.is_none_or(|brief| matches!(brief.output_contract.kind, OutputType::File | OutputType::Pr)))
+    }
+
+    /// Blocks a task that was to change files and changed none.
+    async fn no_changes(&self, summary: &str) -> Result<(), AttemptError> {
         let (run, facts) = (self.run, self.facts);
+        run.tell(facts, RunEvent::NoChanges { summary: summary.to_owned() });
+        let reason = format!("{NO_CHANGES}: the task was to change files and changed none; the agent said: {summary}");
+        run.block(facts, BlockKind::VerificationFail, reason).await
+    }
+
+    async fn verification(
+        &self,
+        done: &FinishedOutput,
+        project: Vec<ProjectCheckResult>,
+    ) -> Result<VerificationEnd, AttemptError> {
+        let (run, facts) = (self.run, self.facts);
+        let tree = done.work.as_ref().map(|work| work.tree.clone());
         let Some(brief) = verify::stored_brief(&facts.detail)? else {
-            let found = VerificationFound::without_contract(done.head.clone());
+            let commit = done.work.as_ref().map(|work| work.commit.clone());
+            let found = VerificationFound::without_contract(commit, tree, project);
             return Ok(VerificationEnd::Found(Box::new(found)));
         };
         let contract = verify::resolve(&run.shared.settings, &brief.output_contract)
             .map_err(|problem| AttemptError::Other(problem.to_string()))?;
-        let (base, tree) = match &done.place {
+        let (base, seen) = match &done.place {
             WorkPlace::Worktree { base_commit, .. } => {
                 let base = Some(base_commit.as_str());
                 (base, verify::tree(&run.shared.ground.git, done.place.path(), base).await?)
             }
             WorkPlace::Folder(_) => (None, verify::CheckedTree::default()),
         };
+        let commit = done.work.as_ref().map(|work| work.commit.clone());
         let known = verify::TurnFacts {
             output_ref: None,
             said: done.result.reference.clone(),
             artifacts: done.result.files(),
-            changed: tree.changed,
-            has_remote: tree.has_remote,
-            commit: done.head.clone().filter(|head| base != Some(head)),
+            changed: seen.changed,
+            has_remote: seen.has_remote,
+            commit: commit.clone().filter(|head| base != Some(head)),
         };
         let (binary, turn) = (agents::host::own_binary()?, self.turn.to_string());
         let folder = run.shared.attempt_folder(run.task, run.attempt);
-        let environment = BTreeMap::new();
-        let place = verify::CheckPlace {
-            worktree: done.place.path(),
-            binary: &binary,
-            folder: &folder,
-            turn: &turn,
-            environment: &environment,
-            inherit: &run.shared.settings.environment,
-            output_bytes_max: run.shared.settings.limits.output_bytes,
-            commit: done.head.as_deref(),
-        };
+        let slot = done.place.slot();
+        let site = CommandSite { worktree: done.place.path(), slot, folder: &folder, mark: &turn };
+        let environment = run.shared.command_environment(site);
         let author = TaskExtra::of(&facts.detail).planned_by;
         let order = VerificationOrder {
             service: &run.shared.service,
@@ -121,7 +163,8 @@ impl FinishStage<'_> {
             author: author.as_deref(),
             contract: &contract,
             facts: &known,
-            place,
+            place: run.shared.check_place(site, (&binary, &environment), commit.as_deref()),
+            project,
             pauses: true,
             caller: run.shared.caller(run.worker.agent),
         };
@@ -131,35 +174,47 @@ impl FinishStage<'_> {
             }
         };
         let evaluate = async |question: EvaluatorQuestion| run.evaluate(facts, &question).await;
-        verify::verify_output(&order, evaluate, &mut progress).await
+        let mut end = verify::verify_output(&order, evaluate, &mut progress).await?;
+        if let VerificationEnd::Found(found) = &mut end {
+            found.evidence.tree = tree;
+        }
+        Ok(end)
     }
 
-    /// Commits all work in the worktree. Returns the new head commit, or the paths of files that still have conflict
+    /// Commits all work in the worktree. Returns the committed work, or the paths of files that still have conflict
     /// markers of a merge.
     async fn commit(
         &self,
         place: &WorkPlace,
         result: &AgentResult,
-    ) -> Result<Result<Option<String>, Vec<String>>, AttemptError> {
+    ) -> Result<Result<Option<CommittedWork>, Vec<String>>, AttemptError> {
         let (run, facts) = (self.run, self.facts);
         let (name, summary) = (&facts.task.name, result.outcome());
         let message = format!("{name}\n\n{summary}\n\nTask: {}\nAttempt: {}", run.task, run.attempt);
         let message: String = message.chars().take(8_000).collect();
-        Ok(match run.shared.ground.commit(place, &message, &run.author()).await? {
+        let ground = &run.shared.ground;
+        Ok(match ground.commit(place, &message, &run.author()).await? {
             None => Ok(None),
             Some(CommitResult::Clean { head, left: rest } | CommitResult::Commit { head, left: rest }) => {
                 for text in left(&rest) {
                     run.tell(facts, RunEvent::Warning { text });
                 }
-                Ok(Some(head))
+                let tree = ground.tree_of_commit(&head).await?;
+                let changes = match place {
+                    WorkPlace::Worktree { base_commit, line, .. } => {
+                        ground.changes(&[base_commit, &line.tip], &head).await?
+                    }
+                    WorkPlace::Folder(_) => ChangeCount::default(),
+                };
+                Ok(Some(CommittedWork { commit: head, tree, changes }))
             }
             Some(CommitResult::Unmended { paths }) => Err(paths),
         })
     }
 
-    async fn record(&self, found: VerificationFound) -> Result<(), AttemptError> {
+    async fn record(&self, found: VerificationFound, base: &str) -> Result<(), AttemptError> {
         let (run, passed) = (self.run, found.has_passed());
-        let problem = (!passed).then(|| complaints(&found.evidence));
+        let events = events(&found.evidence, passed, base);
         let record = RecordVerification {
             task: run.task,
             attempt: run.attempt,
@@ -171,126 +226,45 @@ impl FinishStage<'_> {
         };
         let caller = run.shared.once(run.worker.agent, self.turn, "verification");
         run.shared.service.execute(caller, Command::RecordVerification(Box::new(record))).await?;
-        run.tell(self.facts, RunEvent::Verified { passed, problem });
-        Ok(())
-    }
-
-    /// Merges the verified work of the attempt into the workflow's branch and completes the task.
-    pub(crate) async fn merge(&self) -> Result<(), AttemptError> {
-        let (run, facts) = (self.run, self.facts);
-        let place = run.place(facts).await?;
-        let result = run.result(self.turn)?;
-        let lock = run.shared.merging(facts.workflow.id);
-        let merged = {
-            let _one_at_a_time = lock.lock().await;
-            match self.commit(&place, &result).await? {
-                Ok(Some(head)) => {
-                    let message = format!("merge {} ({})", facts.task.name, run.task);
-                    run.shared.ground.merge(&place, &head, &message, &run.author()).await?
-                }
-                Ok(None) => None,
-                Err(paths) => Some(MergeResult::Conflict { paths, more: false }),
-            }
-        };
-        let commit = match merged {
-            None => None,
-            Some(MergeResult::Already { tip } | MergeResult::FastForward { tip } | MergeResult::Merge { tip }) => {
-                run.tell(facts, RunEvent::Merged { commit: tip.clone() });
-                Some(tip)
-            }
-            Some(MergeResult::Conflict { paths, .. }) => return self.conflict(&place, paths).await,
-            Some(MergeResult::HasState { path }) => {
-                let reason = format!(
-                    "the task's branch has {path}, which is Handover's own state: after a checkout it would replace \
-                     the token and the store; remove it from the branch {}, then unblock the task",
-                    place.branch().unwrap_or_default()
-                );
-                return run.block(facts, BlockKind::VerificationFail, reason).await;
-            }
-            Some(MergeResult::CheckedOut { path }) => {
-                let reason = format!(
-                    "the workflow's branch is checked out at {}, so it cannot be merged into; check out another \
-                     branch there, then unblock the task",
-                    path.display()
-                );
-                return run.block(facts, BlockKind::Dependency, reason).await;
-            }
-        };
-        self.complete(&FinishedOutput { place, result, head: commit }).await
-    }
-
-    /// Handles a conflict between the work and the workflow's branch. The agent has to resolve the first conflict of an
-    /// attempt. A second conflict blocks the task.
-    async fn conflict(&self, place: &WorkPlace, paths: Vec<String>) -> Result<(), AttemptError> {
-        let (run, facts) = (self.run, self.facts);
-        run.tell(facts, RunEvent::Conflict { paths: paths.clone() });
-        if Chain::of(&facts.turns, run.attempt).conflicts > 0 {
-            let reason =
-                format!("the task's files still conflict with finished work of other tasks: {}", paths.join(", "));
-            return run.block(facts, BlockKind::Dependency, reason).await;
-        }
-        match run.shared.ground.bring(place, facts.workflow.id, &run.author()).await? {
-            MergeResult::Conflict { paths, .. } => {
-                let turn = WorkerTurn { run, facts };
-                Box::pin(turn.start(Purpose::Conflict, TurnReason::Conflict { paths })).await
-            }
-            // If there is no conflict any more, because the branches changed, the next step merges the work.
-            MergeResult::Already { .. } | MergeResult::FastForward { .. } | MergeResult::Merge { .. } => Ok(()),
-            MergeResult::HasState { path } => Err(AttemptError::Other(format!(
-                "the workflow's branch has {path}, \
-                which is Handover's own state; remove it from this branch"
-            ))),
-            MergeResult::CheckedOut { path } => Err(AttemptError::Other(format!(
-                "the workflow's branch is checked out at {}; check out another \
-                    branch there",
-                path.display()
-            ))),
-        }
-    }
-
-    async fn complete(&self, done: &FinishedOutput) -> Result<(), AttemptError> {
-        let (run, facts) = (self.run, self.facts);
-        let FinishedOutput { place, result, head } = done;
-        let rows = facts.verifications.iter().filter(|row| row.attempt == run.attempt);
-        let failed = rows.clone().filter(|row| !row.has_passed()).count();
-        let found = rows.clone().find(|row| row.turn == Some(self.turn));
-        let cost = facts.spent.usd_micros.map(|micros| Value::Number(float(budget::usd(micros))));
-        let word = |verdict: engine::verification::Verdict| Value::from(verdict.as_str());
-        let verification = |row: &Verification| {
-            object([
-                ("mechanical", word(row.mechanical)),
-                ("semantic", word(row.semantic)),
-                ("attempts", u64::try_from(failed + 1).unwrap_or(u64::MAX).into()),
-            ])
-        };
-        let texts = |texts: &[String]| Value::List(texts.iter().map(|text| Value::from(text.as_str())).collect());
-        let detail = object([
-            ("output_ref", found.and_then(|row| row.output_ref.clone()).into()),
-            ("notes", texts(&result.notes)),
-            ("files", texts(&result.files())),
-            ("commit", head.clone().into()),
-            ("branch", place.branch().map(str::to_owned).into()),
-            ("cost_usd", cost.into()),
-            ("duration_seconds", (facts.spent.ms / 1_000).into()),
-            ("verification", found.map(verification).into()),
-        ]);
-        let to = Target::Completed {
-            outcome: Some(cut(result.outcome())),
-            detail: Some(Json::from_stored(detail.to_string())),
-            delivery: None,
-        };
-        run.execute(Command::Move { task: run.task, attempt: Some(run.attempt), to }).await?;
-        run.tell(facts, RunEvent::Completed { summary: result.outcome().to_owned() });
+        events.into_iter().for_each(|event| run.tell(self.facts, event));
         Ok(())
     }
 }
 
-/// Returns the problems of a failed verification as text, one problem on each line.
-fn complaints(evidence: &VerificationEvidence) -> String {
+/// Returns what a recorded verification tells the person.
+fn events(evidence: &VerificationEvidence, passed: bool, base: &str) -> Vec<RunEvent> {
+    if passed {
+        return vec![match evidence.checked_work() {
+            CheckedWork::Checked { command, ms } => RunEvent::Checked { command, ms, flaky: None },
+            CheckedWork::CheckedFlaky { command, run, of, ms } => {
+                RunEvent::Checked { command, ms, flaky: Some((run, of)) }
+            }
+            CheckedWork::Unchecked(why) => RunEvent::Unchecked { why: why.told(base) },
+            CheckedWork::Failed => return Vec::new(),
+        }];
+    }
+    let failed = evidence.project.iter().filter(|check| check.verdict == ProjectVerdict::Failed);
+    let checks: Vec<RunEvent> = failed
+        .map(|check| RunEvent::CheckFailed {
+            command: check.command(),
+            end: failure(check),
+            runs: check.runs,
+            last_line: check.last_line.clone(),
+        })
+        .collect();
+    if !checks.is_empty() {
+        return checks;
+    }
     let lines = evidence.failed_complaints().into_iter().map(|(code, message)| format!("{code}: {message}"));
-    lines.collect::<Vec<_>>().join("\n")
+    vec![RunEvent::Rejected { problem: lines.collect::<Vec<_>>().join("\n") }]
 }
 
-fn float(number: f64) -> wire::json::Number {
-    wire::json::Number::try_from(number).unwrap_or_else(|_| 0_i64.into())
+/// Returns how a failed check ended, for the person.
+fn failure(check: &ProjectCheckResult) -> CheckFailure {
+    match (&check.last.ended, check.last.exit_code) {
+        (CheckEnded::Exited, Some(code)) => CheckFailure::Exited(code),
+        (CheckEnded::Signalled { signal }, _) => CheckFailure::Signalled(*signal),
+        (CheckEnded::TooMuchOutput, _) => CheckFailure::TooMuchOutput,
+        (CheckEnded::Exited | CheckEnded::TimedOut | CheckEnded::NotStarted { .. }, _) => CheckFailure::Other,
+    }
 }

@@ -1,5 +1,5 @@
 //! The runner claims tasks for the agents that the project's settings name, and runs their programs turn by turn (one
-//! turn is one run of a program). It brings each task to a verified end, or passes the task to a person or an agent
+//! turn is one run of a program). It brings each task to a checked end, or passes the task to a person or an agent
 //! that can decide.
 //!
 //! ```text
@@ -17,6 +17,7 @@ pub mod complete;
 mod finish;
 mod look;
 pub mod outcome;
+pub mod plan_draft;
 pub mod review;
 pub mod screen;
 pub mod turn;

@@ -45,7 +45,7 @@ impl LookTurns<'_> {
         };
         let reply = run.execute(Command::StartTurn(start)).await?;
         let Reply::TurnStarted { turn, .. } = reply else { return Err(base::Error::unexpected(&reply).into()) };
-        run.tell(facts, RunEvent::Started { turn, purpose });
+        run.tell(facts, RunEvent::Started { turn, purpose, retry: None });
         let folder = run.shared.turn_folder(turn);
         // All turns of this agent in the attempt use the same folder. The program opencode resumes a conversation only
         // in the folder where the conversation began, and hangs in any other folder.
@@ -59,6 +59,7 @@ impl LookTurns<'_> {
             args: settings.args.clone(),
             model: settings.model.clone(),
             message: texts.message,
+            is_plain: false,
             system: texts.system,
             input: None,
             worktree: room,

@@ -20,7 +20,7 @@ mod steps;
 mod verdict;
 
 pub use acts::{AfterOutcome, Outcome, OutcomeAct, OutcomeContext, PersonQuestion, block, decide};
-pub use answer::{AgentAnswer, AgentResult, AnswerContext, SaidReference, read};
+pub use answer::{AgentAnswer, AgentResult, AnswerContext, AnswerForm, SaidReference, read};
 pub use lesson::{FindingNote, Lesson};
 pub use progress::note;
 pub use repair::{AfterInvalid, RepairLimits, still_invalid};

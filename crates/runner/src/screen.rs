@@ -1,17 +1,21 @@
-//! Shows a run to a person: one line for each running turn, and above them the lines of finished turns. For programs,
-//! it prints JSON events instead.
+//! Shows a run to a person: one line for each running turn, and above them the lines that stay. For programs, it prints
+//! JSON events instead.
+
+mod event;
+mod line;
+pub mod summary;
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Color, Style};
 use engine::id::TurnId;
-use engine::turn::TurnEnd;
-use serde_json::json;
 use tokio::time::Instant;
 
+use self::event::event;
+use self::line::{LINE_WIDTH, lines};
+use self::summary::{RunCollector, RunSummary};
 use crate::attempt::shared::{RunEvent, RunNews};
-use crate::outcome::OutputVerdict;
 use base::people::intervention::Intervention;
 use wire::visible;
 
@@ -27,6 +31,7 @@ pub enum ScreenLook {
 
 #[derive(Debug)]
 struct ScreenRow {
+    number: Option<u32>,
     agent: String,
     task: String,
     began: Instant,
@@ -47,15 +52,26 @@ pub struct Screen<W> {
     rows: BTreeMap<TurnId, ScreenRow>,
     /// The number of lines that the last `draw` wrote. They are erased before the next output.
     drawn: usize,
+    collector: RunCollector,
+    began: Instant,
 }
 
 impl<W: Write> Screen<W> {
     pub fn new(out: W, look: ScreenLook, width: usize) -> Self {
-        Self { out, look, width: width.clamp(20, WIDTH_MAX), rows: BTreeMap::new(), drawn: 0 }
+        Self {
+            out,
+            look,
+            width: width.clamp(20, WIDTH_MAX),
+            rows: BTreeMap::new(),
+            drawn: 0,
+            collector: RunCollector::default(),
+            began: Instant::now(),
+        }
     }
 
     pub fn tell(&mut self, news: &RunNews) -> io::Result<()> {
         self.follow(news);
+        self.collector.add(news);
         if self.look == ScreenLook::Json {
             let event = event(news);
             return match event.is_null() {
@@ -63,10 +79,13 @@ impl<W: Write> Screen<W> {
                 false => writeln!(self.out, "{}", visible::json(&event.to_string())),
             };
         }
-        if let Some((style, text)) = line(news) {
+        let lines = lines(news, self.width.min(LINE_WIDTH));
+        if !lines.is_empty() {
             self.erase()?;
-            let (begin, end) = (style.render(), style.render_reset());
-            writeln!(self.out, "{:<12} {:<20} {begin}{text}{end}", fit(&news.agent, 12), fit(&news.name, 20))?;
+        }
+        for line in lines {
+            let (begin, end) = (line.style.render(), line.style.render_reset());
+            writeln!(self.out, "{}{begin}{}{end}{}", line.before, line.label, line.after)?;
         }
         self.draw()
     }
@@ -88,6 +107,7 @@ impl<W: Write> Screen<W> {
         match &news.what {
             RunEvent::Started { turn, .. } => {
                 let row = ScreenRow {
+                    number: news.number,
                     agent: news.agent.clone(),
                     task: news.name.clone(),
                     began: Instant::now(),
@@ -116,8 +136,18 @@ impl<W: Write> Screen<W> {
             }
             RunEvent::Ended { turn, .. } => drop(self.rows.remove(turn)),
             RunEvent::Claimed { .. }
+            | RunEvent::Setup { .. }
+            | RunEvent::SetupFailed { .. }
+            | RunEvent::Finished { .. }
+            | RunEvent::NoChanges { .. }
             | RunEvent::Checking { .. }
-            | RunEvent::Verified { .. }
+            | RunEvent::Checked { .. }
+            | RunEvent::Unchecked { .. }
+            | RunEvent::CheckFailed { .. }
+            | RunEvent::Rejected { .. }
+            | RunEvent::BaselineFails { .. }
+            | RunEvent::BaselinePasses { .. }
+            | RunEvent::TipFailed { .. }
             | RunEvent::Reviewed { .. }
             | RunEvent::Merged { .. }
             | RunEvent::Conflict { .. }
@@ -127,6 +157,8 @@ impl<W: Write> Screen<W> {
             | RunEvent::Blocked { .. }
             | RunEvent::Failed { .. }
             | RunEvent::Returned { .. }
+            | RunEvent::Crashed { .. }
+            | RunEvent::AgentRests { .. }
             | RunEvent::Warning { .. } => {}
         }
     }
@@ -144,13 +176,16 @@ impl<W: Write> Screen<W> {
                 (None, Some(tokens)) => format!("{tokens} tokens"),
                 (None, None) => String::new(),
             };
+            let seconds = row.began.elapsed().as_secs();
+            let number = row.number.map(|number| number.to_string()).unwrap_or_default();
             let text = format!(
-                "  {:<12} {:<20} {:>4} s  {:>3} calls  {cost:<10} {}",
-                fit(&row.agent, 12),
-                fit(&row.task, 20),
-                row.began.elapsed().as_secs(),
+                "{number:>2}  {:<8} {:>2}:{:02}  {:>3} calls  {cost:<8} {}: {}",
+                fit(&row.agent, 8),
+                seconds / 60,
+                seconds % 60,
                 row.tools,
-                row.doing
+                row.doing,
+                row.task
             );
             writeln!(self.out, "{}", fit(&text, self.width - 1))?;
         }
@@ -164,6 +199,11 @@ impl<W: Write> Screen<W> {
             self.drawn = 0;
         }
         Ok(())
+    }
+
+    /// Returns the summary of the run so far.
+    pub fn summary(&self) -> RunSummary {
+        self.collector.summary(u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX))
     }
 
     /// Prints a text above the lines of the running turns.
@@ -193,127 +233,6 @@ fn fit(text: &str, width: usize) -> String {
     clean.chars().take(width.saturating_sub(1)).chain(['…']).collect()
 }
 
-fn line(news: &RunNews) -> Option<(Style, String)> {
-    let plain = Style::new();
-    let colour = |colour: AnsiColor| Style::new().fg_color(Some(Color::Ansi(colour)));
-    let text = |text: &str| fit(text, 160);
-    Some(match &news.what {
-        RunEvent::Claimed { attempt: 1 } => (plain, "claimed".to_owned()),
-        RunEvent::Claimed { attempt } => (plain, format!("claimed, attempt {attempt}")),
-        RunEvent::Started { purpose: engine::turn::Purpose::First, .. } => return None,
-        RunEvent::Started { purpose, .. } => (colour(AnsiColor::Cyan), format!("started another turn: {purpose}")),
-        RunEvent::Ended { end, reason, verdict, ms, .. } => {
-            let codes = verdict.as_ref().map(codes).unwrap_or_default();
-            let seconds = ms / 1_000;
-            match (end, reason) {
-                (TurnEnd::Finished, _) if codes.is_empty() => return None,
-                (TurnEnd::Finished, _) => (
-                    colour(AnsiColor::Yellow),
-                    format!(
-                        "the agent's output is not valid: \
-                    {codes}"
-                    ),
-                ),
-                (end, Some(reason)) => {
-                    (colour(AnsiColor::Yellow), text(&format!("{} after {seconds} s: {reason}", ended(*end))))
-                }
-                (end, None) => (colour(AnsiColor::Yellow), format!("{} after {seconds} s", ended(*end))),
-            }
-        }
-        RunEvent::Checking { command } => (plain, text(&format!("checks: {command}"))),
-        RunEvent::Verified { passed: true, .. } => (plain, "verified".to_owned()),
-        RunEvent::Verified { passed: false, problem } => {
-            let problem = problem.as_deref().unwrap_or_default();
-            (colour(AnsiColor::Yellow), text(&format!("verification failed: {problem}")))
-        }
-        RunEvent::Reviewed { problem: Some(problem), .. } => {
-            (colour(AnsiColor::Yellow), text(&format!("not reviewed: {problem}")))
-        }
-        RunEvent::Reviewed { open: 0, .. } => (plain, "reviewed, no open findings".to_owned()),
-        RunEvent::Reviewed { session, open, .. } => (
-            colour(AnsiColor::Yellow),
-            text(&format!("reviewed, open findings: {open} (handover review show {session})")),
-        ),
-        RunEvent::Merged { commit } => (plain, format!("merged as {}", commit.chars().take(10).collect::<String>())),
-        RunEvent::Conflict { paths } => (colour(AnsiColor::Yellow), text(&format!("conflicts: {}", paths.join(", ")))),
-        RunEvent::Completed { summary } => (colour(AnsiColor::Green), text(&format!("completed: {summary}"))),
-        RunEvent::Asks { question } => (colour(AnsiColor::Magenta), text(&format!("asks: {question}"))),
-        RunEvent::WantsApproval { approval, operation } => {
-            let how = format!("needs your approval: {operation} (handover approval show {approval})");
-            (colour(AnsiColor::Magenta), text(&how))
-        }
-        RunEvent::Blocked { kind, reason } => (colour(AnsiColor::Red), text(&format!("blocked ({kind}): {reason}"))),
-        RunEvent::Failed { reason } => (colour(AnsiColor::Red), text(&format!("failed: {reason}"))),
-        RunEvent::Returned { reason } => {
-            (colour(AnsiColor::Yellow), text(&format!("the task is open again: {reason}")))
-        }
-        RunEvent::Warning { text: warning } => (colour(AnsiColor::Yellow), text(&format!("warning: {warning}"))),
-        RunEvent::Tool { .. } | RunEvent::Text { .. } | RunEvent::Spent { .. } => return None,
-    })
-}
-
-/// Returns how a turn ended, in words for people.
-fn ended(end: TurnEnd) -> &'static str {
-    match end {
-        TurnEnd::Finished => "the turn finished",
-        TurnEnd::Failed => "the program failed",
-        TurnEnd::Signalled => "the program crashed",
-        TurnEnd::TimedOut => "the turn timed out",
-        TurnEnd::OverBudget => "the turn was stopped at its limit",
-        TurnEnd::SpawnFailed => "the program could not be started",
-        TurnEnd::Interrupted => "the turn was interrupted",
-        TurnEnd::Cancelled => "the turn was cancelled",
-        TurnEnd::ClaimLost => "the turn was stopped because the task was lost",
-        TurnEnd::ApiError => "the model's API failed",
-        TurnEnd::ConversationLost => "the program lost its conversation",
-    }
-}
-
-/// Returns the error codes of an invalid output. Returns an empty text when the output is valid.
-fn codes(verdict: &OutputVerdict) -> String {
-    if verdict.says.is_some() { String::new() } else { fit(&verdict.codes.join(", "), 120) }
-}
-
-/// Returns the JSON event for an item of news (an event of the run). Returns null for news that is only shown to
-/// people.
-fn event(news: &RunNews) -> serde_json::Value {
-    let base = |event: &str, more: serde_json::Value| {
-        let mut all = json!({"event": event, "task_id": news.task.to_string(), "task": news.name, "agent": news.agent});
-        if let (Some(all), serde_json::Value::Object(more)) = (all.as_object_mut(), more) {
-            all.extend(more);
-        }
-        all
-    };
-    match &news.what {
-        RunEvent::Claimed { attempt } => base("claimed", json!({"attempt": attempt})),
-        RunEvent::Started { turn, purpose } => {
-            base("turn_started", json!({"turn_id": turn.to_string(), "purpose": purpose.as_str()}))
-        }
-        RunEvent::Tool { turn, name } => base("tool_call", json!({"turn_id": turn.to_string(), "tool": name})),
-        RunEvent::Text { .. } | RunEvent::Spent { .. } => serde_json::Value::Null,
-        RunEvent::Ended { turn, end, reason, verdict, ms } => {
-            let verdict = verdict.as_ref().and_then(|verdict| serde_json::to_value(verdict).ok());
-            let turn = turn.to_string();
-            base(
-                "turn_ended",
-                json!({"turn_id": turn, "end": end.as_str(), "reason": reason, "verdict": verdict, "ms": ms}),
-            )
-        }
-        RunEvent::Checking { command } => base("checking", json!({"command": command})),
-        RunEvent::Verified { passed, problem } => base("verified", json!({"passed": passed, "problem": problem})),
-        RunEvent::Reviewed { session, found, open, problem } => {
-            base("reviewed", json!({"session": session, "found": found, "open": open, "problem": problem}))
-        }
-        RunEvent::Merged { commit } => base("merged", json!({"commit": commit})),
-        RunEvent::Conflict { paths } => base("conflict", json!({"paths": paths})),
-        RunEvent::Completed { summary } => base("completed", json!({"summary": summary})),
-        RunEvent::Asks { question } => base("asks", json!({"question": question})),
-        RunEvent::WantsApproval { approval, operation } => {
-            base("wants_approval", json!({"approval_id": approval, "operation": operation}))
-        }
-        RunEvent::Blocked { kind, reason } => base("blocked", json!({"blocker_type": kind, "reason": reason})),
-        RunEvent::Failed { reason } => base("failed", json!({"reason": reason})),
-        RunEvent::Returned { reason } => base("returned", json!({"reason": reason})),
-        RunEvent::Warning { text } => base("warning", json!({"text": text})),
-    }
-}
+#[cfg(test)]
+#[path = "screen/tests.rs"]
+mod tests;

@@ -5,6 +5,7 @@ pub mod brief;
 pub(crate) mod close;
 mod findings;
 mod permission;
+mod plain;
 mod texts;
 
 use std::io::ErrorKind;
@@ -28,12 +29,14 @@ use tokio::sync::watch;
 use wire::json::Value;
 
 use crate::attempt::place::WorkPlace;
-use crate::attempt::shared::RunEvent;
+use crate::attempt::setup::SetupEnd;
+use crate::attempt::shared::{FailedSetup, RetryNote, RunEvent};
 use crate::attempt::step::TurnReason;
 use crate::attempt::turn_end::unheard;
 use crate::attempt::turn_files::TurnRecord;
 use crate::attempt::{AttemptError, AttemptRun, Chain};
 use crate::turn_proof;
+use crate::verify::VerificationEvidence;
 use close::TurnClose;
 use permission::{is_approved, permission_request};
 
@@ -48,6 +51,18 @@ impl WorkerTurn<'_> {
         let (run, facts) = (self.run, self.facts);
         run.shared.is_as_accepted(&run.worker.member).map_err(AttemptError::Other)?;
         let place = run.place(facts).await?;
+        if let WorkPlace::Worktree { base_commit, .. } = &place {
+            run.shared.begin_baseline(base_commit);
+        }
+        match run.prepare(facts, &place).await? {
+            SetupEnd::Ready => {}
+            // The agent gets its turn, because it can repair the inputs of the setup that it changed.
+            SetupEnd::Failed { failure, is_by_task: true } => {
+                let FailedSetup { command, how, .. } = failure.problem();
+                run.warn(&format!("the setup command `{command}` {how} after this task changed its inputs"));
+            }
+            SetupEnd::Failed { failure, is_by_task: false } => return Err(AttemptError::Setup(failure.problem())),
+        }
         // Outside of git, all attempts share one folder, so only one turn may run at a time.
         let _alone = match &place {
             WorkPlace::Folder(_) => Some(run.shared.alone.lock().await),
@@ -71,7 +86,7 @@ impl WorkerTurn<'_> {
         };
         let reply = run.execute(Command::StartTurn(start)).await?;
         let Reply::TurnStarted { turn, .. } = reply else { return Err(base::Error::unexpected(&reply).into()) };
-        run.tell(facts, RunEvent::Started { turn, purpose });
+        run.tell(facts, RunEvent::Started { turn, purpose, retry: retry_note(facts, run, &because) });
         let started = run.now();
         let ran = match self.program_start(turn, &place, &because).await {
             Ok(start) => self.run_program(turn, &start).await,
@@ -123,7 +138,12 @@ impl WorkerTurn<'_> {
             command: run.worker.member.command(),
             args: settings.args.clone(),
             model: settings.model.clone(),
-            message: if settings.adapter == AdapterKind::Exec { told.envelope.clone() } else { told.message.clone() },
+            message: match (settings.adapter, settings.output()) {
+                (AdapterKind::Exec, team::OutputSettings::Plain) => told.plain,
+                (AdapterKind::Exec, team::OutputSettings::Handoff | team::OutputSettings::Envelope) => told.envelope,
+                (_, _) => told.message,
+            },
+            is_plain: settings.output() == team::OutputSettings::Plain,
             system: told.system,
             input: told.input.map(|input| input.to_string()),
             worktree: place.path().to_owned(),
@@ -202,6 +222,45 @@ impl WorkerTurn<'_> {
             }
             Err(error) => Err(error.into()),
         }
+    }
+}
+
+/// Returns the reason for a turn that follows work which was not good enough, in the words for a person.
+fn retry_note(facts: &Facts, run: &AttemptRun, because: &TurnReason) -> Option<RetryNote> {
+    let limits = &run.shared.settings.limits;
+    match because {
+        TurnReason::Failed { evidence } => {
+            let (attempt, of) = (run.attempt, engine::limits::VERIFICATION_FAILURES_MAX);
+            let rows = facts.verifications.iter().filter(|row| row.attempt == attempt && !row.has_passed());
+            let number = u32::try_from(rows.count()).unwrap_or(u32::MAX).saturating_add(1);
+            Some(RetryNote { with: failed_with(evidence), number, of })
+        }
+        TurnReason::TipFailed { evidence } => Some(RetryNote { with: failed_with(evidence), number: 2, of: 2 }),
+        TurnReason::Conflict { .. } => {
+            Some(RetryNote { with: "the conflicts with finished work".to_owned(), number: 2, of: 2 })
+        }
+        TurnReason::BadOutput(_) => {
+            let repairs = Chain::of(&facts.turns, run.attempt).repairs;
+            let with = "the problems of its output".to_owned();
+            Some(RetryNote { with, number: repairs.saturating_add(2), of: limits.repairs.saturating_add(1) })
+        }
+        TurnReason::Begins
+        | TurnReason::GoesOn
+        | TurnReason::Answered(_)
+        | TurnReason::Approved(_)
+        | TurnReason::Interrupted
+        | TurnReason::Reviewed
+        | TurnReason::SentBack { .. } => None,
+    }
+}
+
+/// Returns what an agent gets after its work failed: the output of the failed checks, or the problems of its output.
+fn failed_with(evidence: &str) -> String {
+    let failed = VerificationEvidence::parse(evidence).map(|evidence| evidence.failed_commands()).unwrap_or_default();
+    if failed.is_empty() {
+        "the problems that were found".to_owned()
+    } else {
+        format!("the output of {}", failed.join(" and "))
     }
 }
 

@@ -16,6 +16,7 @@ mod evaluation;
 mod evidence;
 mod file;
 mod mechanical;
+pub mod project;
 mod reference;
 mod run;
 mod schema;

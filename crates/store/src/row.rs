@@ -1,6 +1,7 @@
 //! Converts values of the engine to database columns and back. The columns are the same in every database.
 
 pub(crate) mod delivery;
+mod place;
 pub(crate) mod review;
 pub(crate) mod turn;
 
@@ -13,11 +14,14 @@ use engine::task::{BlockKind, Lease, Priority, Status, Task, TaskBlock, TaskDeta
 use engine::template::Template;
 use engine::token::{Scope, Token};
 use engine::workflow::{Lock, PlanDraft, Workflow, WorkflowDetail, WorkflowStatus};
-use engine::workspace::{Attachment, Repository, Workspace, WorkspaceStatus};
 use engine::{Actor, Millis};
 
 use crate::fault::Fault;
 use crate::value::{Columns, SqlValue, list, optional, text};
+
+#[cfg(feature = "testing")]
+pub(crate) use place::read_attachment;
+pub(crate) use place::{attachment, read_repository, read_workspace, repository, workspace};
 
 pub(crate) fn workflow(row: &Workflow) -> Vec<SqlValue> {
     let lock = row.lock.as_ref();
@@ -396,64 +400,6 @@ pub(crate) fn read_message(row: Vec<SqlValue>) -> Result<Message, Fault> {
     };
     let (at, answer) = (row.time()?, row.maybe_parsed()?);
     Ok(Message { id, to, sequence, from, thread, state, draft, at, answer })
-}
-
-pub(crate) fn workspace(row: &Workspace) -> Vec<SqlValue> {
-    vec![
-        text(row.id),
-        text(row.workflow),
-        optional(row.repository),
-        (&row.path).into(),
-        (&row.branch).into(),
-        row.base_branch.as_ref().into(),
-        row.status.as_str().into(),
-        row.merge_commit.as_ref().into(),
-        row.pr_url.as_ref().into(),
-        row.config.as_ref().into(),
-        row.created_by_us.into(),
-        row.created.into(),
-        row.updated.into(),
-    ]
-}
-
-pub(crate) fn read_workspace(row: Vec<SqlValue>) -> Result<Workspace, Fault> {
-    let mut columns = Columns::new("workspace", row);
-    let row = &mut columns;
-    Ok(Workspace {
-        id: row.parsed()?,
-        workflow: row.parsed()?,
-        repository: row.maybe_parsed()?,
-        path: row.text()?,
-        branch: row.text()?,
-        base_branch: row.maybe_text()?,
-        status: row.word(WorkspaceStatus::parse)?,
-        merge_commit: row.maybe_text()?,
-        pr_url: row.maybe_text()?,
-        config: row.json()?,
-        created_by_us: row.flag()?,
-        created: row.time()?,
-        updated: row.time()?,
-    })
-}
-
-pub(crate) fn repository(row: &Repository) -> Vec<SqlValue> {
-    vec![text(row.id), (&row.path).into(), row.name.as_ref().into(), row.created.into(), optional(row.by)]
-}
-
-pub(crate) fn read_repository(row: Vec<SqlValue>) -> Result<Repository, Fault> {
-    let mut row = Columns::new("repository", row);
-    let (id, path, name, created) = (row.parsed()?, row.text()?, row.maybe_text()?, row.time()?);
-    Ok(Repository { id, path, name, created, by: row.maybe_parsed()? })
-}
-
-pub(crate) fn attachment(row: &Attachment) -> Vec<SqlValue> {
-    vec![text(row.workflow), text(row.repository), row.added.into()]
-}
-
-#[cfg(feature = "testing")]
-pub(crate) fn read_attachment(row: Vec<SqlValue>) -> Result<Attachment, Fault> {
-    let mut row = Columns::new("attachment", row);
-    Ok(Attachment { workflow: row.parsed()?, repository: row.parsed()?, added: row.time()? })
 }
 
 pub(crate) fn template(row: &Template) -> Result<Vec<SqlValue>, Fault> {

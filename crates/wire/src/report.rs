@@ -1,7 +1,6 @@
 //! The report on a checked document: every problem of the document, in order, each with its place.
 //!
-//! A hostile document may have half a million problems. Therefore a problem takes little memory, and its text is made
-//! only when a caller asks for the text.
+//! A hostile document may have half a million problems, so the text of a problem is made only when a caller asks for it.
 
 use std::borrow::Cow;
 use std::cell::Cell;

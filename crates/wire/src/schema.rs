@@ -11,6 +11,7 @@ pub enum FieldPresence {
     nullable,
     optional,
     maybe,
+    also,
 }
 
 /// One field of an object: its name, the rule for its presence, and the JSON Schema of its value.
@@ -24,10 +25,15 @@ pub struct Property {
 pub fn object(unknown: Unknown, properties: &[Property]) -> Value {
     let mut members = Object::new();
     let mut required = Vec::new();
-    for property in properties {
+    // Only the short schema for models is made with `Warned` and leaves out the fields that are a second way to write
+    // something.
+    let is_told = |property: &&Property| unknown != Unknown::Warned || property.presence != FieldPresence::also;
+    for property in properties.iter().filter(is_told) {
         let schema = match property.presence {
-            FieldPresence::optional if unknown.takes_null_as_absent() => or_null(&property.schema),
-            FieldPresence::required | FieldPresence::optional => property.schema.clone(),
+            FieldPresence::optional | FieldPresence::also if unknown.takes_null_as_absent() => {
+                or_null(&property.schema)
+            }
+            FieldPresence::required | FieldPresence::optional | FieldPresence::also => property.schema.clone(),
             FieldPresence::nullable | FieldPresence::maybe => or_null(&property.schema),
         };
         members.push((property.name.to_owned(), schema));

@@ -46,6 +46,8 @@ pub trait Shape: Sized {
 /// - `nullable`: the key is present, its value may be null.
 /// - `optional`: the field may be absent, but not null. In the arguments of tools, null counts as absent.
 /// - `maybe`: the field may be absent or null.
+/// - `also`: like `optional`, but the short schema that models get leaves the field out. This presence is for a second
+///   way to write something, which people use in files and which would cost tokens in every conversation.
 ///
 /// The part `judge` has the rules that involve several fields. It runs after all fields were read. Each field is an
 /// `Option` there, which is `None` when the field could not be read.
@@ -119,6 +121,7 @@ macro_rules! message {
     (@type required $shape:ty) => { $shape };
     (@type nullable $shape:ty) => { Option<$shape> };
     (@type optional $shape:ty) => { Option<$shape> };
+    (@type also $shape:ty) => { Option<$shape> };
     (@type maybe $shape:ty) => { $crate::shape::Maybe<$shape> };
     (@write required $value:expr, $key:expr, $members:ident) => {
         $members.extend([($key.to_owned(), $crate::shape::Shape::render(&$value))]);
@@ -129,6 +132,9 @@ macro_rules! message {
     };
     (@write optional $value:expr, $key:expr, $members:ident) => {
         $members.extend($value.as_ref().map(|value| ($key.to_owned(), $crate::shape::Shape::render(value))));
+    };
+    (@write also $value:expr, $key:expr, $members:ident) => {
+        message!(@write optional $value, $key, $members);
     };
     (@write maybe $value:expr, $key:expr, $members:ident) => {
         $members.extend($value.render().map(|value| ($key.to_owned(), value)));

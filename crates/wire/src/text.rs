@@ -35,10 +35,12 @@ pub fn sentences_over(text: &str, max: usize) -> bool {
     false
 }
 
+/// The number of letters of a word that are compared with other words. Words of our formats are shorter.
+const LETTERS_MAX: usize = 64;
+
 /// Returns the number of letters to change, add or remove to turn one word into the other. Looks only at the first 64
 /// letters of each word.
 pub fn distance(left: &str, right: &str) -> usize {
-    const LETTERS_MAX: usize = 64;
     let (left, right) = [left, right].map(|word| word.chars().take(LETTERS_MAX).collect::<Vec<char>>()).into();
     let mut row: Vec<usize> = (0..=right.len()).collect();
     for (above, letter) in left.iter().enumerate() {
@@ -51,4 +53,36 @@ pub fn distance(left: &str, right: &str) -> usize {
         }
     }
     row[right.len()]
+}
+
+/// Returns the known word that is most similar to `word`, for the question "did you mean …?". Returns `None` when no
+/// known word is similar: when more than half of the letters would have to change.
+pub fn nearest_word<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+    let near = known.into_iter().map(|name| (distance(word, name), name));
+    let (distance, name) = near.min_by_key(|(distance, name)| (*distance, name.len()))?;
+    (distance <= word.chars().take(LETTERS_MAX).count().max(4) / 2).then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nearest_word_is_the_one_with_the_fewest_changed_letters() {
+        let known = ["depends_on", "description", "name", "touches"];
+        let cases = [
+            ("depend_on", Some("depends_on")),
+            ("dependsOn", Some("depends_on")),
+            ("touch", Some("touches")),
+            ("nmae", Some("name")),
+            ("colour", None),
+            ("", None),
+        ];
+        for (word, expected) in cases {
+            assert_eq!(nearest_word(word, known), expected, "{word}");
+        }
+        assert_eq!(nearest_word("name", []), None);
+        let long = "n".repeat(1_000_000);
+        assert_eq!(nearest_word(&long, known), None);
+    }
 }

@@ -1,5 +1,5 @@
-//! Runs any program as an agent. The program's input is one line of JSON, the envelope, and all of its output is the
-//! answer.
+//! Runs any program as an agent. The program's input is one line of JSON, the envelope, or the goal as plain text. All of
+//! its output is the answer.
 
 use super::account::{Account, EventVerdict};
 use super::listener::EventDialect;
@@ -17,8 +17,15 @@ pub(super) fn launch(order: &TurnOrder) -> Result<ProgramLaunch, Unlaunchable> {
         let input = launch.write(order, "input.json", input.clone())?;
         launch.set("HANDOVER_INPUT", input);
     }
-    let envelope = launch.write(order, "envelope.json", format!("{}\n", order.message.trim_end()))?;
-    launch.input = ProgramInput::File(envelope.into());
+    let text = format!("{}\n", order.message.trim_end());
+    let input = if order.is_plain {
+        let goal = launch.write(order, "goal.txt", text)?;
+        launch.set("HANDOVER_GOAL_FILE", goal.clone());
+        goal
+    } else {
+        launch.write(order, "envelope.json", text)?
+    };
+    launch.input = ProgramInput::File(input.into());
     Ok(launch)
 }
 

@@ -82,8 +82,11 @@ pub struct TurnOrder {
     pub args: Vec<String>,
     pub model: Option<String>,
     pub system: String,
-    /// The message of the turn. For the kind `exec` it is the input envelope, as one line of JSON.
+    /// The message of the turn. For the kind `exec` it is the input envelope, as one line of JSON, unless
+    /// `is_plain` is true.
     pub message: String,
+    /// True when the message is plain text for a person or a program. Only the kind `exec` uses this field.
+    pub is_plain: bool,
     /// The facts about the task for the agent, as JSON (the INPUT document of the handoff protocol); `None` when the
     /// turn has no such document. Only programs of the kind `exec` get it as a separate file.
     pub input: Option<String>,

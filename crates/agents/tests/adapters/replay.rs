@@ -39,6 +39,7 @@ pub(crate) fn listen(name: &str, bytes: &[u8], exit: Exit) -> TurnSaid {
 
 pub(crate) fn order(kind: AdapterKind) -> TurnOrder {
     TurnOrder {
+        is_plain: false,
         kind,
         command: vec![kind.name().into()],
         args: vec![],

@@ -13,6 +13,7 @@ use wire::json::Value;
 use wire::report::Registry;
 
 use crate::project::place::FOLDER;
+use crate::project::plan_file::{self, DocumentFormat};
 
 pub use first::{InitTexts, init, init_files};
 
@@ -113,19 +114,10 @@ pub fn templates(root: &Path) -> Result<Vec<ProjectTemplate>, String> {
     for path in paths {
         let shown = path.strip_prefix(root).unwrap_or(&path).display().to_string();
         let text = std::fs::read_to_string(&path).map_err(|error| format!("{shown}: {error}"))?;
-        // JSON is also valid YAML, but the JSON reader is stricter, so `.json` files are not read as YAML.
-        let text = if shown.ends_with("json") {
-            text
-        } else {
-            crate::ground::yaml::parse(&text).map_err(|problem| format!("{shown}: {problem}"))?.to_string()
-        };
-        let judged = wire::lifecycle::TemplateFile::judge(&text);
-        let Some(file) = judged.value else {
-            let first = judged.report.errors().first().map(|problem| judged.report.message(problem));
-            return Err(format!("{shown}: {}", first.unwrap_or_default()));
-        };
+        let file = plan_file::document(&text, DocumentFormat::of_path(&path), wire::document::BYTES_MAX);
+        let file = file.map_err(|problems| problems.at(&shown))?;
         let (name, description) = (file.name.to_string(), file.description.as_ref().map(ToString::to_string));
-        found.push(ProjectTemplate { path: shown, name, description, body: file.plan() });
+        found.push(ProjectTemplate { path: shown, name, description, body: file.body() });
     }
     Ok(found)
 }

@@ -217,7 +217,7 @@ fn planning(bench: &mut Bench, verb: &str, words: &mut Words) -> Result<Result<C
             let (name, value) = pair.split_once(':').unwrap_or((&pair, ""));
             (name.replace('#', &number.to_string()), value.to_owned())
         });
-        let body = TemplateBody { tasks, defaults: pairs.collect() };
+        let body = TemplateBody { tasks, defaults: pairs.collect(), settings: None };
         return Ok(Ok(Command::CreateTemplate { name, description: words.named("description"), body }));
     }
     let workflow = bench.workflow(&name);

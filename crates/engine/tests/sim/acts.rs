@@ -216,6 +216,7 @@ impl Crew {
     }
 
     /// Returns a command that sets or changes a plan, or pauses or resumes a workflow.
+    #[expect(clippy::too_many_lines, reason = "one row for each act")]
     pub(crate) fn manage(&mut self, tables: &Tables) -> Order {
         let planning = |id: &engine::id::WorkflowId| {
             tables.workflows.get(id).is_some_and(|workflow| workflow.status == WorkflowStatus::Planning)

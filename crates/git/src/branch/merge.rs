@@ -13,50 +13,35 @@ use crate::repository::{GitRepository, reference};
 /// moved the branch, and no workflow has this many merges at once.
 const TRIES_MAX: u32 = 50;
 
+/// A merge that is prepared but not made: the branch has not moved yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReadyMerge {
+    /// The commit to which the branch points now.
+    pub tip: String,
+    /// The commit to which the merge moves the branch.
+    pub new: String,
+    /// True when the branch only moves forward, so that its new tree is the tree of the merged commit.
+    pub is_fast_forward: bool,
+}
+
+/// The result of preparing a merge.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MergePlan {
+    Ready(ReadyMerge),
+    /// The branch contains the commit already, or the commit cannot be merged.
+    Settled(MergeResult),
+}
+
 /// Merges a commit into a branch. The branch moves only if its tip is still the commit that this function read before,
 /// so the caller needs no lock.
 pub async fn merge(git: &Git, request: &Merge) -> Result<MergeResult, GitProblem> {
-    let Merge { message, author, .. } = request;
-    check_words(message, author)?;
-    let repository = GitRepository::find(git, &request.repository).await?;
-    let head = commit(git, &repository, &request.head).await?;
-    if let Some(path) = state::in_tree(git, &repository, &head).await? {
-        return Ok(MergeResult::HasState { path });
-    }
-    let quiet = quiet(git, &repository.home).await?;
-    let name = reference(&request.branch);
     for _ in 0..TRIES_MAX {
-        let tip = commit(git, &repository, &name).await?;
-        if repository.contains(git, &tip, &head).await? {
-            return Ok(MergeResult::Already { tip });
-        }
-        if let Some(path) = checked_out(git, &repository, &name).await? {
-            return Ok(MergeResult::CheckedOut { path });
-        }
-        let (new, merged) = if repository.contains(git, &head, &tip).await? {
-            (head.clone(), MergeResult::FastForward { tip: head.clone() })
-        } else {
-            let tree = match merged_tree(git, &repository, &quiet, (None, &tip, &head)).await? {
-                Ok(tree) => tree,
-                Err(MergeConflict { paths, more }) => return Ok(MergeResult::Conflict { paths, more }),
-            };
-            let call = GitCall::write(&repository.home, &["commit-tree", "--no-gpg-sign", "-p"])
-                .and(&tip)
-                .and("-p")
-                .and(&head);
-            let call = call.and("-m").and(message).and(&tree).set(&quiet.settings);
-            let new = author.environment(call).run(git).await?.whole()?.text();
-            (new.clone(), MergeResult::Merge { tip: new })
+        let ready = match plan_merge(git, request).await? {
+            MergePlan::Ready(ready) => ready,
+            MergePlan::Settled(result) => return Ok(result),
         };
-        let arguments = ["update-ref", "-m", "handover: merged", "--create-reflog", "--end-of-options"];
-        let moved = GitCall::write(&repository.home, &arguments).and(&name).and(&new).and(&tip).run(git).await?;
-        if moved.is_success() {
+        if let Some(merged) = make_merge(git, request, &ready).await? {
             return Ok(merged);
-        }
-        // The update of the branch failed. If the tip of the branch is unchanged, git failed for another reason.
-        // Otherwise another merge moved the branch, and the next try starts from the new tip.
-        if commit(git, &repository, &name).await? == tip {
-            return Err(moved.failure());
         }
     }
     Err(GitProblem::failed(
@@ -64,6 +49,57 @@ pub async fn merge(git: &Git, request: &Merge) -> Result<MergeResult, GitProblem
         "new commits arrive on the branch faster than it can be merged into; try \
         again",
     ))
+}
+
+/// Prepares a merge without moving the branch. The caller can check the new commit before [`make_merge`] moves the branch
+/// to it.
+pub async fn plan_merge(git: &Git, request: &Merge) -> Result<MergePlan, GitProblem> {
+    let Merge { message, author, .. } = request;
+    check_words(message, author)?;
+    let repository = GitRepository::find(git, &request.repository).await?;
+    let head = commit(git, &repository, &request.head).await?;
+    if let Some(path) = state::in_tree(git, &repository, &head).await? {
+        return Ok(MergePlan::Settled(MergeResult::HasState { path }));
+    }
+    let quiet = quiet(git, &repository.home).await?;
+    let name = reference(&request.branch);
+    let tip = commit(git, &repository, &name).await?;
+    if repository.contains(git, &tip, &head).await? {
+        return Ok(MergePlan::Settled(MergeResult::Already { tip }));
+    }
+    if let Some(path) = checked_out(git, &repository, &name).await? {
+        return Ok(MergePlan::Settled(MergeResult::CheckedOut { path }));
+    }
+    if repository.contains(git, &head, &tip).await? {
+        return Ok(MergePlan::Ready(ReadyMerge { tip, new: head, is_fast_forward: true }));
+    }
+    let tree = match merged_tree(git, &repository, &quiet, (None, &tip, &head)).await? {
+        Ok(tree) => tree,
+        Err(MergeConflict { paths, more }) => {
+            return Ok(MergePlan::Settled(MergeResult::Conflict { paths, more }));
+        }
+    };
+    let call = GitCall::write(&repository.home, &["commit-tree", "--no-gpg-sign", "-p"]).and(&tip).and("-p").and(&head);
+    let call = call.and("-m").and(message).and(&tree).set(&quiet.settings);
+    let new = author.environment(call).run(git).await?.whole()?.text();
+    Ok(MergePlan::Ready(ReadyMerge { tip, new, is_fast_forward: false }))
+}
+
+/// Moves the branch as prepared. Returns `None` when another merge moved the branch in the meantime; then the merge must
+/// be prepared again.
+pub async fn make_merge(git: &Git, request: &Merge, ready: &ReadyMerge) -> Result<Option<MergeResult>, GitProblem> {
+    let repository = GitRepository::find(git, &request.repository).await?;
+    let name = reference(&request.branch);
+    let arguments = ["update-ref", "-m", "handover: merged", "--create-reflog", "--end-of-options"];
+    let ReadyMerge { tip, new, is_fast_forward } = ready;
+    let moved = GitCall::write(&repository.home, &arguments).and(&name).and(new).and(tip).run(git).await?;
+    if moved.is_success() {
+        let tip = new.clone();
+        return Ok(Some(if *is_fast_forward { MergeResult::FastForward { tip } } else { MergeResult::Merge { tip } }));
+    }
+    // The update of the branch failed. If the tip of the branch is unchanged, git failed for another reason. Otherwise
+    // another merge moved the branch.
+    if commit(git, &repository, &name).await? == *tip { Err(moved.failure()) } else { Ok(None) }
 }
 
 /// Tells whether the branch in the request already contains the commit to merge.

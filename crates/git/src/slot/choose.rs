@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::Path;
 
+use super::lock::SlotLock;
 use super::ports::{PORTS_PER_SLOT, SlotPorts};
 use super::record::{SlotRecord, SlotUse};
 use super::{GivenUpSlot, SlotOrder, SlotPool, save};
@@ -17,6 +18,8 @@ pub(super) struct SlotChoice {
     /// The record of the slot before it was chosen. Only the ports are new.
     pub(super) before: SlotRecord,
     pub(super) gave_up: Option<GivenUpSlot>,
+    /// The lock of a slot that was given up. It is held until the slot is prepared for its new owner.
+    pub(super) lock: Option<SlotLock>,
 }
 
 /// The result of looking for a slot once.
@@ -40,17 +43,30 @@ impl SlotPool {
         repository: &GitRepository,
         order: SlotOrder<'_>,
     ) -> Result<SlotChoice, GitProblem> {
-        let mut stuck: BTreeSet<u32> = BTreeSet::new();
+        let (mut stuck, mut busy): (BTreeSet<u32>, BTreeSet<u32>) = <_>::default();
         let mut reason = None;
         loop {
             let (kept, used) = match self.search(order)? {
-                SlotSearch::Found { number, before } => return Ok(SlotChoice { number, before, gave_up: None }),
+                SlotSearch::Found { number, before } => {
+                    return Ok(SlotChoice { number, before, gave_up: None, lock: None });
+                }
                 SlotSearch::Full { kept, used } => (kept, used),
             };
-            let candidate = kept.into_iter().find(|(number, _)| !stuck.contains(number));
+            let candidate = kept.into_iter().find(|(number, _)| !stuck.contains(number) && !busy.contains(number));
             let Some((number, record)) = candidate else {
+                // Another caller works on these slots at this moment. Its result is waited for, and then the search
+                // starts again.
+                if let Some(number) = busy.pop_first() {
+                    drop(self.lock_slot(number).await?);
+                    continue;
+                }
                 let limit = order.limit.unwrap_or_default();
                 return Err(GitProblem::SlotsUsed { limit, used, reason });
+            };
+            // Two callers may want to give up the same slot. Only the one with the lock runs git there.
+            let Some(lock) = self.try_lock_slot(number)? else {
+                busy.insert(number);
+                continue;
             };
             // The work is committed while the slot still belongs to its owner. So a stop at any time loses nothing.
             let path = self.path(number);
@@ -62,7 +78,7 @@ impl SlotPool {
                     continue;
                 }
             };
-            let _lock = self.lock()?;
+            let _records = self.lock()?;
             let mut now = self.read(number)?;
             // The owner may have taken its slot again in the meantime. Then the search starts again.
             if now == record
@@ -72,7 +88,7 @@ impl SlotPool {
                 now.free();
                 let before = now.clone();
                 self.mark(number, now, order)?;
-                return Ok(SlotChoice { number, before, gave_up });
+                return Ok(SlotChoice { number, before, gave_up, lock: Some(lock) });
             }
         }
     }
@@ -92,6 +108,8 @@ impl SlotPool {
             if !is_old {
                 continue;
             }
+            // A caller that works on this slot at this moment takes it or gives it up itself.
+            let Some(_lock) = self.try_lock_slot(number)? else { continue };
             let saved = commit_of_owner(git, &repository, &self.path(number), &record).await?;
             let (owner, branch) = (owner.clone(), branch.clone());
             let mut is_same = false;

@@ -222,7 +222,7 @@ alone! {
         assert_eq!(reset(SlotReset::Number(7)).await.unwrap_err().code(), "INVALID_INPUT");
         pool(&scene).free(&scene.git, &scene.home, "one").await.unwrap();
         assert_eq!(reset(SlotReset::AllFree).await.unwrap(), [1]);
-        assert_eq!(names(&scene.beside("data/home-ab12")), ["1.json", "2", "2.json", "lock"]);
+        assert_eq!(names(&scene.beside("data/home-ab12")), ["1.json", "1.lock", "2", "2.json", "2.lock", "lock"]);
         assert!(!scene.git(&["worktree", "list"]).contains("data/home-ab12/1 "));
         let again = take(&scene, "three", "handover/tk_3-1", &base).await;
         assert_eq!((again.number, again.ports, again.setup), (1, first.ports, None));

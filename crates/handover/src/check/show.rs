@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 use std::ops::Range;
 
+use base::ground::words;
 use unicode_width::UnicodeWidthChar;
 use wire::check::{CheckFinding, CheckNote, DocumentKind, Severity};
 use wire::json::Value;
@@ -39,18 +40,17 @@ pub(super) fn text(kind: DocumentKind, name: &str, bytes: &[u8], finding: &Check
     }
     let more = finding.notes.len().saturating_sub(SHOWN_MAX);
     if more > 0 {
-        let _ = writeln!(out, "and {more} more problems; --json shows them all\n");
+        let _ = writeln!(out, "and {}; --json shows them all\n", words::count(more, "more problem"));
     }
     result(&mut out, kind, finding);
     let count = |severity| finding.notes.iter().filter(|note| note.severity == severity).count();
     let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
     let verdict = if finding.valid { paint.with("1;32", "valid") } else { paint.with("1;31", "not valid") };
-    let plural = |count: usize, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
     let counts = match (errors, warnings) {
         (0, 0) => String::new(),
-        (0, warnings) => format!(": {}", plural(warnings, "warning")),
-        (errors, 0) => format!(": {}", plural(errors, "error")),
-        (errors, warnings) => format!(": {}, {}", plural(errors, "error"), plural(warnings, "warning")),
+        (0, warnings) => format!(": {}", words::count(warnings, "warning")),
+        (errors, 0) => format!(": {}", words::count(errors, "error")),
+        (errors, warnings) => format!(": {}, {}", words::count(errors, "error"), words::count(warnings, "warning")),
     };
     // For some kinds of document, such as a merge, a result was printed above. If such a document has no problems,
     // leave out the line with "valid".

@@ -12,12 +12,15 @@ use handover::office::Office;
 use handover::person;
 use wire::json::{Value, object};
 
+use super::failure::CommandFailure;
 use super::outline::outline;
 use super::show::{self, refused};
 use super::{say, say_json};
 
 /// The largest number of approvals in a list. Older approvals are left out: people do not read more at once.
 const ROWS: u32 = 200;
+
+pub(super) const COLUMNS: [&str; 6] = ["id", "status", "risk_level", "asked_by", "task_id", "asks"];
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ApprovalVerb {
@@ -94,7 +97,7 @@ pub(super) async fn run(office: &Office, verb: ApprovalVerb) -> anyhow::Result<E
             } else {
                 let lines: Vec<Value> =
                     rows.into_iter().zip(&found.rows).map(|(row, found)| line(row, found)).collect();
-                say(&show::table(&["id", "status", "risk_level", "asked_by", "task_id", "asks"], &lines))?;
+                say(&show::table(&COLUMNS, &lines))?;
             }
             Ok(ExitCode::SUCCESS)
         }
@@ -141,10 +144,7 @@ async fn decide(office: &Office, id: ApprovalId, decision: ApprovalDecision, jso
     let service = office.desk.service();
     let caller = match person::decider(service).await? {
         Ok(caller) => caller,
-        Err(stranger) => {
-            eprintln!("{stranger}");
-            return Ok(ExitCode::from(1));
-        }
+        Err(stranger) => return Err(CommandFailure::by_text(&stranger.to_string()).into()),
     };
     match approvals::decide_as(service, caller, id, decision).await {
         Ok(status) if json => say(&object([("success", true.into()), ("status", status.as_str().into())]).to_string())?,

@@ -34,7 +34,7 @@ pub(super) async fn run(named: Option<&str>, asked: &Doctor) -> anyhow::Result<E
     } else if bad == 0 {
         writeln!(out, "\nNo problems found.")?;
     } else {
-        writeln!(out, "\nProblems to fix: {bad}. Nothing was changed.")?;
+        writeln!(out, "\n{} to fix. Nothing was changed.", base::ground::words::count(bad, "problem"))?;
     }
     Ok(ExitCode::from(u8::from(bad > 0)))
 }

@@ -20,6 +20,12 @@ fn example(command: &str) -> Option<&'static str> {
 pub(super) fn with_example(command: Command, path: &str) -> Command {
     let Some(example) = example(path) else { return command };
     let above = command.get_after_help().map(|text| format!("{text}\n\n")).unwrap_or_default();
+    // The long help of a command replaces its short one at the end, so it needs the example, too.
+    let long = command.get_after_long_help().map(ToString::to_string);
+    let command = match long.filter(|text| !text.contains("\n  handover ")) {
+        Some(text) => command.after_long_help(format!("{text}\n\nExample:\n  {example}")),
+        None => command,
+    };
     command.after_help(format!("{above}Example:\n  {example}"))
 }
 

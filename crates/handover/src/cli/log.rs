@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context;
+use base::ground::words::count;
 use clap::Subcommand;
 use store::{Cursor, Entry, Head, Store};
 use wire::json::Value;
@@ -159,7 +160,8 @@ async fn verify(store: &dyn Store, heads: Option<PathBuf>, json: bool) -> anyhow
             say(&finding.to_string())?;
         }
         if whole {
-            say(&format!("verified {} entries of {} topics", verdict.entries, verdict.topics))?;
+            let (entries, topics) = (count(verdict.entries, "entry"), count(verdict.topics, "topic"));
+            say(&format!("verified {entries} of {topics}"))?;
         }
     }
     Ok(ExitCode::from(u8::from(!whole)))

@@ -1,6 +1,7 @@
 //! Renders a reply as indented lines for people: one name and value per line, lists with dashes, times as dates.
 
 use anstyle::Style;
+use base::ground::local_time::LocalClock;
 use engine::Timestamp;
 use wire::json::{Object, Value};
 
@@ -88,7 +89,9 @@ pub(crate) fn scalar(name: &str, value: &Value) -> String {
         Value::Text(text) => plain(&shortened(text)),
         Value::Bool(true) => "yes".to_owned(),
         Value::Bool(false) => "no".to_owned(),
-        Value::Number(_) => date(name, value).unwrap_or_else(|| value.to_string()),
+        Value::Number(_) => {
+            moment(name, value).and_then(|at| LocalClock::here().full(at)).unwrap_or_else(|| value.to_string())
+        }
         Value::List(_) | Value::Object(_) => value.to_string(),
     }
 }
@@ -101,11 +104,9 @@ fn shortened(text: &str) -> String {
     short
 }
 
-/// Returns a number of milliseconds as a date, if the last word of the member's name says that it is a time, such as
-/// `created_at`.
-fn date(name: &str, value: &Value) -> Option<String> {
-    let says_when = ["at", "since", "until", "heartbeat"].iter().any(|word| name.rsplit('_').next() == Some(word));
-    let ms = value.to_string().parse().ok().filter(|ms| says_when && *ms > 0)?;
-    let text = wire::time::DateTime::from_timestamp(Timestamp(ms))?.to_string();
-    Some(format!("{} UTC", text.get(..19)?.replace('T', " ")))
+/// Returns the time in a member of a reply. Returns `None` when the last word of the member's name does not say that the
+/// number is a time, as it does in `created_at`.
+pub(crate) fn moment(name: &str, value: &Value) -> Option<Timestamp> {
+    let is_time = ["at", "since", "until", "heartbeat"].iter().any(|word| name.rsplit('_').next() == Some(word));
+    value.to_string().parse().ok().filter(|ms| is_time && *ms > 0).map(Timestamp)
 }

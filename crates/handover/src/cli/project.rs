@@ -16,6 +16,8 @@ use super::show::{refused, table};
 /// once.
 const ROWS: u32 = 200;
 
+pub(super) const COLUMNS: [&str; 5] = ["name", "version", "agent", "updated_at", "body"];
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum ProjectVerb {
     /// List the sections of the project context, or show one
@@ -64,6 +66,6 @@ fn all(rows: Vec<Value>, json: bool) -> Result<Value, base::Error> {
     } else if rows.is_empty() {
         "the project context is empty; agents write it with their handoffs".into()
     } else {
-        table(&["name", "version", "agent", "updated_at", "body"], &rows).into()
+        table(&COLUMNS, &rows).into()
     })
 }

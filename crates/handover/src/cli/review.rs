@@ -28,6 +28,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use wire::json::{Value, object};
 use wire::lifecycle::ToolError;
 
+use super::failure::CommandFailure;
 use super::show::{plain, plain_lines, refused, table};
 use super::{say, say_json};
 
@@ -36,6 +37,11 @@ use super::{say, say_json};
 pub(super) const NOUN: &str = "review";
 /// The largest number of reviews in a list. Older reviews are left out: people do not read more at once.
 const ROWS: u32 = 200;
+
+pub(super) const COLUMNS: [&str; 6] = ["session", "provider", "status", "iteration", "open", "task_id"];
+/// The columns of the rounds of one review.
+pub(super) const ROUND_COLUMNS: [&str; 7] =
+    ["iteration", "status", "media_type", "shown", "artifact_ref", "confidence", "found"];
 
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum ReviewVerb {
@@ -135,22 +141,21 @@ async fn caller(office: &Office) -> anyhow::Result<Result<Caller, ToolError>> {
     Ok(agents.only().map(|agent| Caller { session: agents.visitor().session, ..Caller::agent(agent) }))
 }
 
-/// Returns the agent with this name or role as the reviewer. If it cannot review, prints the reason and returns the
-/// exit code.
-fn provider(office: &Office, named: &str) -> Result<Provider, ExitCode> {
+/// Returns the agent with this name or role as the reviewer. If it cannot review, returns the reason.
+fn provider(office: &Office, named: &str) -> anyhow::Result<Provider> {
     if review::is_below_a_turn() {
-        eprintln!("NOT_PERMITTED a turn or a review started this command, and neither may ask for a review");
-        return Err(ExitCode::from(1));
+        let text = "NOT_PERMITTED a turn or a review started this command, and neither may ask for a review";
+        return Err(CommandFailure::by_text(text).into());
     }
     let found = Provider::find(office.place.root.as_deref(), base::project::place::data_folder().as_deref(), named);
     found.map_err(|problem| {
-        let code = match problem {
-            NoProvider::Untrusted(Untrusted::Settings(_)) => ExitCode::from(2),
-            NoProvider::Untrusted(_) | NoProvider::NotReady(_) => ExitCode::from(1),
-            NoProvider::NoProject | NoProvider::Unknown { .. } => ExitCode::from(2),
+        let is_refusal = match problem {
+            NoProvider::Untrusted(Untrusted::Settings(_)) => false,
+            NoProvider::Untrusted(_) | NoProvider::NotReady(_) => true,
+            NoProvider::NoProject | NoProvider::Unknown { .. } => false,
         };
-        eprintln!("handover: {:#}", anyhow::Error::from(problem));
-        code
+        let text = format!("{:#}", anyhow::Error::from(problem));
+        if is_refusal { CommandFailure::by_text(&text) } else { CommandFailure::unusable(&text) }.into()
     })
 }
 
@@ -185,7 +190,7 @@ async fn round(
     review::round(&context, RoundToRun { review, turn: None }, bytes, &mut stage).await
 }
 
-async fn told_to_stop() -> CutReason {
+pub(super) async fn told_to_stop() -> CutReason {
     let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
     else {
         return std::future::pending().await;
@@ -210,10 +215,7 @@ async fn open(
 }
 
 async fn ask(office: &Office, asked: &ReviewAskArguments) -> anyhow::Result<ExitCode> {
-    let provider = match provider(office, &asked.agent) {
-        Ok(provider) => provider,
-        Err(code) => return Ok(code),
-    };
+    let provider = provider(office, &asked.agent)?;
     let artifact = shown(&asked.file, asked.media_type.as_deref())?;
     let artifact = of_task(office, artifact, asked.task).await?;
     let gate = match asked.task {
@@ -231,14 +233,8 @@ async fn ask(office: &Office, asked: &ReviewAskArguments) -> anyhow::Result<Exit
 }
 
 async fn again(office: &Office, asked: &ReviewAgainArguments) -> anyhow::Result<ExitCode> {
-    let known = match meant(office, asked.session).await? {
-        Ok(known) => known,
-        Err(code) => return Ok(code),
-    };
-    let provider = match provider(office, &known.review.provider) {
-        Ok(provider) => provider,
-        Err(code) => return Ok(code),
-    };
+    let known = meant(office, asked.session).await?;
+    let provider = provider(office, &known.review.provider)?;
     let artifact = shown(&asked.file, asked.media_type.as_deref())?;
     let artifact = of_task(office, artifact, known.review.gate.map(|gate| gate.task)).await?;
     let document = request(known.review.next(), &artifact, &known.findings);
@@ -323,7 +319,7 @@ fn findings(found: &Reviewed) -> anyhow::Result<()> {
 
 /// Returns the review session with the given id. Without an id, returns the last session that was opened by a person or
 /// by a coordinator (a caller that may act on tasks of other agents).
-async fn meant(office: &Office, named: Option<ReviewId>) -> anyhow::Result<Result<Reviewed, ExitCode>> {
+async fn meant(office: &Office, named: Option<ReviewId>) -> anyhow::Result<Reviewed> {
     let id = match named {
         Some(id) => Some(id),
         None => {
@@ -336,29 +332,22 @@ async fn meant(office: &Office, named: Option<ReviewId>) -> anyhow::Result<Resul
         Some(id) => session(office, id).await?,
         None => None,
     };
-    Ok(found.ok_or_else(|| {
-        match named {
-            Some(id) => eprintln!("REVIEW_NOT_FOUND there is no review {id}; `handover review list` shows all reviews"),
-            None => eprintln!(
-                "REVIEW_NOT_FOUND there is no review yet; start one with `handover review ask --agent \
-                PROVIDER FILE`"
-            ),
-        }
-        ExitCode::from(1)
-    }))
+    let missing = || match named {
+        Some(id) => format!("REVIEW_NOT_FOUND there is no review {id}; `handover review list` shows all reviews"),
+        None => "REVIEW_NOT_FOUND there is no review yet; start one with `handover review ask --agent PROVIDER FILE`"
+            .to_owned(),
+    };
+    found.ok_or_else(|| CommandFailure::by_text(&missing()).into())
 }
 
 async fn one(office: &Office, named: Option<ReviewId>, json: bool) -> anyhow::Result<ExitCode> {
-    let found = match meant(office, named).await? {
-        Ok(found) => found,
-        Err(code) => return Ok(code),
-    };
+    let found = meant(office, named).await?;
     if json {
         say_json(&show::whole(&found))?;
         return Ok(ExitCode::SUCCESS);
     }
     let rounds: Vec<Value> = found.rounds.iter().map(show::round).collect();
-    say(&table(&["iteration", "status", "media_type", "shown", "artifact_ref", "confidence", "found"], &rounds))?;
+    say(&table(&ROUND_COLUMNS, &rounds))?;
     for row in &found.findings {
         say(&format!("\n{} ({}, iteration {})", plain(&row.name), row.status(), row.round))?;
         for text in [&row.aspect, &row.description, &row.recommendation] {
@@ -381,7 +370,7 @@ async fn list(office: &Office, json: bool) -> anyhow::Result<ExitCode> {
     } else if rows.is_empty() {
         say("there are no reviews; start one with `handover review ask --agent PROVIDER FILE`")?;
     } else {
-        say(&table(&["session", "provider", "status", "iteration", "open", "task_id"], &rows))?;
+        say(&table(&COLUMNS, &rows))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,4 +1,4 @@
-//! `handover run`: lets a team of agents work until all tasks of the plans are completed and verified.
+//! `handover run`: lets a team of agents work until all tasks of the plans are completed and checked.
 
 use std::io::{IsTerminal as _, Read as _};
 use std::path::{Path, PathBuf};
@@ -8,12 +8,14 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use base::people::intervention::{InterventionFollower, InterventionSummary};
+use base::project::plan_file::{DocumentFormat, PlanFile};
 use base::project::trust::Untrusted;
 use clap::Args;
 use engine::id::WorkflowId;
+use handover::desk::Visitor;
 use handover::keeper::{Keeper, OwnSession};
 use handover::office::Office;
-use handover::plan_file::PlanFile;
+use handover::plan_file::make_workflow;
 use runner::attempt::shared::RunnerOrder;
 use runner::claim::open::{self, NotOpened, Opened};
 use runner::claim::run::{ClaimLoop, RunEnded, RunScope};
@@ -21,6 +23,8 @@ use runner::screen::{Screen, ScreenLook};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use wire::visible;
+
+use super::failure::CommandFailure;
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArguments {
@@ -41,6 +45,14 @@ pub(crate) struct RunArguments {
     /// Print every event as one line of JSON
     #[arg(long)]
     json: bool,
+}
+
+impl RunArguments {
+    /// Returns the arguments of `handover run WORKFLOW`.
+    pub(super) fn of_workflow(workflow: WorkflowId) -> Self {
+        let (plan, variables, agents) = (None, Vec::new(), None);
+        Self { workflow: Some(workflow), plan, variables, agents, once: false, json: false }
+    }
 }
 
 pub(super) const HELP: &str = "\
@@ -82,8 +94,7 @@ pub(super) async fn run(office: &Office, asked: &RunArguments) -> anyhow::Result
             return Err(anyhow::Error::from(problem).context("read the settings"));
         }
         Err(problem @ (NotOpened::Untrusted(_) | NotOpened::NotReady(_) | NotOpened::RunnerActive { .. })) => {
-            eprintln!("handover: {problem}");
-            return Ok(ExitCode::from(1));
+            return Err(CommandFailure::refusal_of(&problem).into());
         }
         Err(problem) => return Err(problem.into()),
     };
@@ -91,9 +102,11 @@ pub(super) async fn run(office: &Office, asked: &RunArguments) -> anyhow::Result
         None => asked.workflow,
         Some(path) => {
             let text = plan_text(path)?;
-            let file = PlanFile::read(&text, &asked.variables);
-            let file = file.map_err(|problem| anyhow::anyhow!("{}: {problem}", path.display()))?;
-            Some(file.make(&office.desk).await.map_err(|problem| anyhow::anyhow!("{}: {problem}", path.display()))?)
+            let shown = path.display().to_string();
+            let file = PlanFile::read(&text, DocumentFormat::of_path(path), &asked.variables);
+            let file = file.map_err(|problems| anyhow::anyhow!("{}", problems.at(&shown)))?;
+            let made = make_workflow(&office.desk, &Visitor::person(), &file).await;
+            Some(made.map_err(|problem| anyhow::anyhow!("{shown}: {problem}"))?)
         }
     };
     let scope = match (workflow, asked.once) {
@@ -119,6 +132,12 @@ pub(super) async fn run(office: &Office, asked: &RunArguments) -> anyhow::Result
         ))?;
     }
     Ok(code)
+}
+
+/// Runs everything that is ready, and ends when nothing more can start.
+pub(super) async fn run_ready(office: &Office, json: bool) -> anyhow::Result<ExitCode> {
+    let asked = RunArguments { workflow: None, plan: None, variables: Vec::new(), agents: None, once: true, json };
+    run(office, &asked).await
 }
 
 /// Shows the person at the terminal the settings that are not accepted yet, and asks whether to accept them. Returns
@@ -183,7 +202,7 @@ pub(super) fn look(json: bool) -> (ScreenLook, usize) {
         (false, true) => ScreenLook::Live,
         (false, false) => ScreenLook::Lines,
     };
-    (look, rustix::termios::tcgetwinsize(std::io::stdout()).map_or(100, |size| usize::from(size.ws_col)))
+    (look, super::table::screen_width())
 }
 
 fn report(ended: &RunEnded, json: bool) -> anyhow::Result<ExitCode> {
@@ -229,7 +248,7 @@ async fn listen(wishes: watch::Sender<RunnerOrder>, json: bool) {
 }
 
 /// Reads a plan file. Refuses a file with more than `PLAN_BYTES_MAX` bytes.
-fn plan_text(path: &Path) -> anyhow::Result<String> {
+pub(super) fn plan_text(path: &Path) -> anyhow::Result<String> {
     let most = wire::lifecycle::PLAN_BYTES_MAX;
     let file = std::fs::File::open(path).with_context(|| format!("open {}", path.display()))?;
     let mut text = String::new();

@@ -4,57 +4,41 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Color, Style};
-use comfy_table::{ContentArrangement, Table, presets};
 use handover::desk::ToolOutcome;
 use wire::json::Value;
 use wire::visible;
 
-use super::advice;
-use super::outline::{outline, scalar};
+use super::failure::CommandFailure;
+use super::outline::outline;
+pub(crate) use super::table::table;
 
-/// Shows the outcome of a tool's call, and returns the exit code. With `json`, prints exactly the object that the tool
-/// returns, on one line. With `fresh`, clears the screen first.
+/// Shows the reply of a tool's call. With `json`, prints exactly the object that the tool returns, on one line. With
+/// `fresh`, clears the screen first. Returns a refusal or a fault as a [`CommandFailure`].
 pub(crate) fn outcome(tool: &str, outcome: &ToolOutcome, json: bool, fresh: bool) -> anyhow::Result<ExitCode> {
     let mut out = anstream::stdout().lock();
     if fresh {
         // Move the cursor to the top left corner and clear the screen.
         write!(out, "\x1b[H\x1b[2J")?;
     }
-    let (value, code) = match outcome {
-        ToolOutcome::Done(value) => (value.clone(), 0),
-        ToolOutcome::Refused(said) => (said.render(), 1),
-        ToolOutcome::Failed(said) => (said.render(), 3),
+    let value = match outcome {
+        ToolOutcome::Done(value) => value,
+        ToolOutcome::Refused(said) => return Err(CommandFailure::refused(said).into()),
+        ToolOutcome::Failed(said) => return Err(CommandFailure::fault(said).into()),
         ToolOutcome::UnknownTool => anyhow::bail!("there is no tool {tool}"),
     };
     if json {
         writeln!(out, "{}", visible::json(&value.to_string()))?;
-    } else if code == 0 {
-        let value = if FROM_AGENTS.contains(&tool) { without_secrets(&value) } else { value };
-        write!(out, "{}", reply(tool, &value))?;
+    } else if FROM_AGENTS.contains(&tool) {
+        write!(out, "{}", reply(tool, &without_secrets(value)))?;
     } else {
-        let text = |name: &str| value.get(name).and_then(Value::as_text).unwrap_or_default().to_owned();
-        let mut out = anstream::stderr().lock();
-        let red = Style::new().fg_color(Some(Color::Ansi(AnsiColor::Red))).bold();
-        writeln!(out, "{red}{}{red:#} {}", text("code"), plain(&text("message")))?;
-        for problem in
-            value.get("details").and_then(|details| details.get("fields")).and_then(Value::as_list).unwrap_or_default()
-        {
-            let part = |name: &str| problem.get(name).and_then(Value::as_text).unwrap_or_default();
-            let near = problem.get("nearest").and_then(Value::as_text);
-            let near = near.map(|near| format!(" (did you mean {near}?)")).unwrap_or_default();
-            // Skip a problem that the refusal's message already contains, unless there is a similar name to suggest.
-            if !text("message").contains(part("problem")) || !near.is_empty() {
-                writeln!(out, "  `{}` {}{near}", plain(part("field")), plain(part("problem")))?;
-            }
-        }
-        writeln!(out, "{}", plain(&advice::typed(&text("suggestion"))))?;
+        write!(out, "{}", reply(tool, value))?;
     }
     out.flush()?;
-    Ok(ExitCode::from(code))
+    Ok(ExitCode::SUCCESS)
 }
 
-/// Shows the refusal of a command that calls no tool, in the same form as a tool's refusal. Any other error is returned
-/// to the caller.
+/// Returns the refusal of a command that calls no tool as a [`CommandFailure`], in the same form as a tool's refusal. Any
+/// other error is returned unchanged.
 pub(crate) fn refused(noun: &str, error: base::Error, json: bool) -> anyhow::Result<ExitCode> {
     match error {
         base::Error::Refused(refusal) => {
@@ -66,7 +50,7 @@ pub(crate) fn refused(noun: &str, error: base::Error, json: bool) -> anyhow::Res
 
 /// Returns the table in which a tool's reply is shown: the member of the reply that holds the rows, and the members
 /// that become columns. Returns `None` for a reply without a table.
-fn columns(tool: &str) -> Option<(&'static str, &'static [&'static str])> {
+pub(super) fn columns(tool: &str) -> Option<(&'static str, &'static [&'static str])> {
     Some(match tool {
         "workflow_list" => ("workflows", &["id", "status", "open_tasks", "total_tasks", "name"]),
         "workflow_next_tasks" => ("tasks", &["number", "id", "priority", "sequence", "parallel_group", "name"]),
@@ -79,9 +63,7 @@ fn columns(tool: &str) -> Option<(&'static str, &'static [&'static str])> {
         "message_list" => ("messages", &["id", "status", "priority", "message_type", "sender", "subject"]),
         "inbox_read" => ("messages", &["id", "priority", "message_type", "sender", "subject", "body"]),
         "workflow_get" => ("tasks", &["number", "id", "status", "sequence", "assigned_agent_id", "name"]),
-        "workflow_execution_status" => {
-            ("tasks", &["number", "task_id", "status", "holder_slug", "attempt", "turn_id", "name"])
-        }
+        "workflow_execution_status" => ("tasks", &["number", "status", "holder_slug", "attempt", "turn_id", "name"]),
         "workflow_check_merge" => ("tasks", &["number", "task_id", "merged", "into", "commit", "name"]),
         "review_status" | "review_request" => ("findings", &["id", "status", "aspect", "recommendation"]),
         "task_wait" => ("changes", &["topic", "what", "task_id", "by"]),
@@ -125,41 +107,6 @@ fn unanswered(rows: &[Value]) -> String {
     let id = |row: &Value| row.get("id").and_then(Value::as_text).map(plain);
     let lines = rows.iter().filter(waits).filter_map(id);
     lines.map(|id| format!("{id} waits for an answer: `handover inbox reply {id} TEXT`\n")).collect()
-}
-
-pub(crate) fn table(columns: &[&str], rows: &[Value]) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
-    if let Some(width) = width() {
-        table.set_width(width);
-    }
-    let dim = Style::new().dimmed();
-    let heading = |name: &&str| format!("{dim}{}{dim:#}", name.replace('_', " "));
-    table.set_header(columns.iter().map(heading));
-    for row in rows {
-        table.add_row(columns.iter().map(|name| cell(name, row.get(name).unwrap_or(&Value::Null))));
-    }
-    let lines = table.lines().map(|line| line.trim_end().to_owned());
-    lines.collect::<Vec<_>>().join("\n")
-}
-
-/// Returns the width of the terminal in columns; `None` without a terminal.
-pub(crate) fn width() -> Option<u16> {
-    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
-    (size.ws_col > 0).then_some(size.ws_col)
-}
-
-/// The largest number of characters in a cell of a table. A longer text is cut and ends with `…`. The tool that returns
-/// a single row of the table shows the full text.
-const CELL_CHARS_MAX: usize = 120;
-
-fn cell(name: &str, value: &Value) -> String {
-    let text = scalar(name, value);
-    // The escape codes for colours count as characters here. Only a status has them, and a status is always short.
-    if text.chars().nth(CELL_CHARS_MAX).is_none() {
-        return text;
-    }
-    text.chars().take(CELL_CHARS_MAX).chain(['…']).collect()
 }
 
 /// Returns a status in a colour: green for good, cyan for active, red for bad, yellow for waiting.

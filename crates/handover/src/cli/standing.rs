@@ -1,13 +1,12 @@
 //! Decides which caller may run which command. Some commands need a person, and some need a person or a person's
 //! script. Agents may run all other commands, with an agent's rights.
 
-use std::process::ExitCode;
-
 use clap::ArgMatches;
 use engine::token::Scope;
-use handover::office;
 use handover::person::{self, NotAPerson};
 use handover::token;
+
+use super::failure::CommandFailure;
 
 /// The table of all commands and of the callers that may run them, one line per command.
 const COMMANDS: &str = include_str!("commands.txt");
@@ -85,9 +84,9 @@ fn typed(matches: &ArgMatches) -> (String, &ArgMatches) {
     (words.join(" "), inner)
 }
 
-/// Prints a refusal and returns the exit code if this process may not run the typed command. Returns `None` if it may.
-/// This runs before the command does anything.
-pub(super) fn refusal(matches: &ArgMatches) -> anyhow::Result<Option<ExitCode>> {
+/// Returns a [`CommandFailure`] if this process may not run the typed command. This runs before the command does
+/// anything.
+pub(super) fn check(matches: &ArgMatches) -> anyhow::Result<()> {
     let (command, inner) = typed(matches);
     let list = rows().find(|row| row.is_for(&command, inner)).map(|row| row.list);
     let store = matches.get_one::<String>("store").map(String::as_str);
@@ -96,15 +95,15 @@ pub(super) fn refusal(matches: &ArgMatches) -> anyhow::Result<Option<ExitCode>> 
         Some(CommandList::Operating) | None => person::not_below(store),
         Some(CommandList::Deciding) => deciding(store)?,
     };
-    let Err(stranger) = judged else { return Ok(None) };
-    eprintln!("{stranger}");
+    let Err(stranger) = judged else { return Ok(()) };
+    let mut text = stranger.to_string();
     if (command.as_str(), &stranger) == ("trust", &NotAPerson::NoTerminal) {
-        eprintln!(
-            "a script of yours can accept the settings without a terminal: `handover trust --json` prints their \
-             hash, and `handover trust --sha256 HASH` accepts them"
+        text.push_str(
+            "\na script of yours can accept the settings without a terminal: `handover trust --json` prints their \
+             hash, and `handover trust --sha256 HASH` accepts them",
         );
     }
-    Ok(Some(ExitCode::from(1)))
+    Err(CommandFailure::by_text(&text).into())
 }
 
 /// Tells whether the caller of this command is a person: no agent started it, and it has a terminal or a person's
@@ -118,7 +117,7 @@ pub(super) fn deciding(store: Option<&str>) -> anyhow::Result<Result<(), NotAPer
     }
     let Some(secret) = person::secret() else { return Ok(Err(NotAPerson::NoTerminal)) };
     let found = super::runtime()?.block_on(async {
-        let office = office::open(store).await?;
+        let office = super::open_office(store).await?;
         anyhow::Ok(token::find(office.desk.service(), &secret).await?)
     })?;
     let is_person = found.is_some_and(|token| token.scope == Scope::Person);

@@ -1,33 +1,32 @@
-//! `handover status`: shows the current state of all workflows on one screen.
+//! `handover status`: shows on one screen what needs a person, what runs, what is ready and what was done today.
 
-use std::fmt::Write as _;
+mod screen;
+
 use std::io::Write as _;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anstyle::Style;
+use base::ground::local_time::LocalClock;
+use base::people::attention::{self, AttentionItem, AttentionSurroundings};
 use base::people::intervention::{self, Intervention};
-use base::project::trust;
+use base::people::untaken::AgentSkill;
+use base::people::workload::{self, DoneTask, ReadyTask, RunningTask, Workload};
+use base::project::settings::team::{AgentSettings, AgentWork};
+use base::project::trust::{self, TrustView};
 use clap::Args;
 use engine::id::WorkflowId;
-use engine::review::Review;
 use engine::task::{Task, TaskState};
 use engine::turn::Spent;
 use engine::view::{self, Overview};
-use engine::{Actor, Millis, Timestamp};
+use engine::{Actor, Timestamp};
 use handover::office::Office;
 use wire::json::{Value, object};
 use wire::lifecycle::{ReplyPart as _, presence};
 use wire::visible;
 
-use super::show::{coloured, plain, table, without_secrets};
+use super::show::without_secrets;
+use super::table::screen_width;
 
-/// The largest number of reviews that `handover status` shows. If there are more, a line refers to the command
-/// `handover review list`.
-const REVIEWS_SHOWN: usize = 5;
-/// The largest number of changed settings that `handover status` shows. The rest is only counted; `handover trust`
-/// shows all of them.
-const CHANGES_SHOWN: usize = 5;
 /// The largest number of interventions that `handover status` shows; older interventions are left out. An intervention
 /// is a change that a caller makes to a plan.
 const INTERVENTIONS_SHOWN: usize = 10;
@@ -54,20 +53,22 @@ pub(super) async fn run(office: &Office, asked: &StatusArguments) -> anyhow::Res
         let alive = office.desk.alive();
         let mut found = service.view(move |world| view::overview(world, &alive, now)).await?;
         base::people::approvals::sort_by_risk(&mut found.approvals);
-        let interventions = interventions(office, &found).await?;
-        let mut out = anstream::stdout().lock();
-        let unaccepted = unaccepted(office);
+        let around = surroundings(office);
+        let clock = LocalClock::here();
+        let items = attention::items(&attention::gather(service, &around).await?, &clock);
+        let work = workload::read(service, clock.today()).await?;
         if asked.json {
-            let value = json(&found, now, &unaccepted, &interventions);
-            writeln!(out, "{}", visible::json(&without_secrets(&value).to_string()))?;
+            let interventions = interventions(office, &found).await?;
+            let value = json(&found, (&items, &work), now, (&around.unaccepted, &interventions));
+            writeln!(anstream::stdout(), "{}", visible::json(&without_secrets(&value).to_string()))?;
             return Ok(ExitCode::SUCCESS);
         }
+        let screen = screen::StatusScreen { width: screen_width(), clock };
+        let mut out = anstream::stdout().lock();
         if asked.watch {
             write!(out, "\x1b[H\x1b[2J")?;
         }
-        write!(out, "{}", text(&found, now, &office.place.by.to_string()))?;
-        write!(out, "{}", changed(&interventions))?;
-        write!(out, "{}", settings(&unaccepted))?;
+        write!(out, "{}", screen.text(&items, &work))?;
         out.flush()?;
         drop(out);
         if !asked.watch {
@@ -92,41 +93,30 @@ async fn interventions(office: &Office, found: &Overview) -> anyhow::Result<Vec<
     Ok(all)
 }
 
-fn changed(interventions: &[Intervention]) -> String {
-    let bold = Style::new().bold();
-    let mut text = String::new();
-    if !interventions.is_empty() {
-        let _ = writeln!(text, "\n{bold}Recent changes to plans and workflows{bold:#}");
-    }
-    for found in interventions {
-        let _ = writeln!(text, "  {} {}", found.time(), plain(&found.line()));
-    }
-    text
-}
-
-/// Returns the changed settings that wait for a person to accept them.
-fn unaccepted(office: &Office) -> Vec<String> {
+/// Returns the facts about the project that the store does not have: settings that wait for a person, the agents of the
+/// settings, and the home folder.
+fn surroundings(office: &Office) -> AttentionSurroundings {
     let view =
         office.place.root.as_deref().map(|root| trust::view(root, base::project::place::data_folder().as_deref()));
-    view.and_then(Result::ok).map(|view| view.waiting()).unwrap_or_default()
+    let view = view.and_then(Result::ok);
+    let skill = |agent: &AgentSettings| AgentSkill {
+        roles: agent.roles.clone(),
+        capabilities: Some(agent.capabilities.clone()),
+    };
+    let agents = view.as_ref().map(|view| view.settings.team.agents.as_slice()).unwrap_or_default();
+    AttentionSurroundings {
+        unaccepted: view.as_ref().map(TrustView::waiting).unwrap_or_default(),
+        skills: agents.iter().filter(|agent| agent.work(false) != AgentWork::OnlyAsked).map(skill).collect(),
+        home: std::env::home_dir(),
+    }
 }
 
-fn settings(unaccepted: &[String]) -> String {
-    let bold = Style::new().bold();
-    let mut text = String::new();
-    if !unaccepted.is_empty() {
-        let _ = writeln!(text, "\n{bold}Settings that you have not accepted{bold:#}: `handover trust`");
-    }
-    for change in unaccepted.iter().take(CHANGES_SHOWN) {
-        let _ = writeln!(text, "  {}", plain(change));
-    }
-    if unaccepted.len() > CHANGES_SHOWN {
-        let _ = writeln!(text, "  … and {} more", unaccepted.len() - CHANGES_SHOWN);
-    }
-    text
-}
-
-fn json(found: &Overview, now: Timestamp, unaccepted: &[String], interventions: &[Intervention]) -> Value {
+fn json(
+    found: &Overview,
+    (items, work): (&[AttentionItem], &Workload),
+    now: Timestamp,
+    (unaccepted, interventions): (&[String], &[Intervention]),
+) -> Value {
     let workflow = |(row, counts): &(engine::workflow::Workflow, Vec<(String, u32)>)| {
         let counts = counts.iter().map(|(word, count)| (word.clone(), Value::from(u64::from(*count)))).collect();
         object([
@@ -169,6 +159,10 @@ fn json(found: &Overview, now: Timestamp, unaccepted: &[String], interventions: 
         ])
     };
     object([
+        ("items", Value::List(items.iter().map(AttentionItem::to_value).collect())),
+        ("running", Value::List(work.running.iter().map(running).collect())),
+        ("ready", Value::List(work.ready.iter().map(ready).collect())),
+        ("done_today", Value::List(work.done.iter().map(done).collect())),
         ("workflows", Value::List(found.workflows.iter().map(workflow).collect())),
         ("held", Value::List(found.held.iter().map(held).collect())),
         ("waiting", Value::List(found.stuck.iter().map(stuck).collect())),
@@ -180,6 +174,37 @@ fn json(found: &Overview, now: Timestamp, unaccepted: &[String], interventions: 
         ("questions", Value::List(found.questions.iter().map(question).collect())),
         ("reviews", Value::List(found.reviews.iter().map(runner::review::show::review).collect())),
         ("approvals", Value::List(found.approvals.iter().map(|row| base::people::approvals::row(row, now)).collect())),
+    ])
+}
+
+fn running(row: &RunningTask) -> Value {
+    object([
+        ("task", u64::from(row.task.number).into()),
+        ("task_id", row.task.id.to_string().into()),
+        ("name", row.task.name.as_str().into()),
+        ("agent", row.agent.as_str().into()),
+        ("since", Value::Number(row.since.0.into())),
+        ("purpose", row.purpose.map(|purpose| purpose.as_str()).into()),
+        ("usd_micros", row.usd_micros.into()),
+    ])
+}
+
+fn ready(row: &ReadyTask) -> Value {
+    object([
+        ("task", u64::from(row.task.number).into()),
+        ("task_id", row.task.id.to_string().into()),
+        ("name", row.task.name.as_str().into()),
+        ("after", Value::List(row.after.iter().map(|number| u64::from(*number).into()).collect())),
+    ])
+}
+
+fn done(row: &DoneTask) -> Value {
+    object([
+        ("task", u64::from(row.number).into()),
+        ("task_id", row.task.to_string().into()),
+        ("name", row.name.as_str().into()),
+        ("merged_at", row.merged.map(|at| Value::Number(at.0.into())).into()),
+        ("usd_micros", row.usd_micros.into()),
     ])
 }
 
@@ -197,19 +222,6 @@ fn intervened(found: &Intervention) -> Value {
 
 fn spent(found: &Overview, workflow: WorkflowId) -> Option<Spent> {
     found.spent.iter().find(|(id, _)| *id == workflow).map(|(_, spent)| *spent)
-}
-
-/// Returns the cost in words, such as `0.12 $, 3 s, 1 turn`. Amounts that are not known are left out.
-pub(crate) fn cost(spent: Spent) -> String {
-    let usd = spent.usd_micros.map(|micros| format!("{:.2} $", base::project::budget::usd(micros)));
-    let tokens = spent.tokens.map(|tokens| format!("{tokens} tokens"));
-    let rest = [Some(format!("{} s", spent.ms / 1_000)), Some(counted(u64::from(spent.turns), "turn"))];
-    [usd, tokens].into_iter().chain(rest).flatten().collect::<Vec<_>>().join(", ")
-}
-
-/// Returns a number with its noun, in the plural where needed, such as `1 turn` or `2 turns`.
-fn counted(count: u64, what: &str) -> String {
-    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
 /// Returns the reason why a task cannot continue. If no registered agent can unblock the task, the text says "for you",
@@ -231,114 +243,4 @@ fn why(task: &Task, agents: &[view::AgentView]) -> String {
         | TaskState::Completed { .. }
         | TaskState::Skipped { .. } => String::new(),
     }
-}
-
-/// Returns the time between two timestamps in the largest unit that fits.
-pub(crate) fn span(since: Timestamp, now: Timestamp) -> String {
-    let seconds = (now.0 - since.0).max(0) / i64::from(Millis::seconds(1).0);
-    match seconds {
-        0..60 => format!("{seconds} s"),
-        60..3_600 => format!("{} min", seconds / 60),
-        3_600..86_400 => format!("{} h", seconds / 3_600),
-        _ => format!("{} d", seconds / 86_400),
-    }
-}
-
-fn text(found: &Overview, now: Timestamp, place: &str) -> String {
-    let bold = Style::new().bold();
-    let dim = Style::new().dimmed();
-    let mut text = String::new();
-    if found.workflows.is_empty() {
-        let _ = writeln!(text, "There is no workflow to work on. {dim}The store is {place}.{dim:#}");
-        let _ =
-            writeln!(text, "Start with `handover workflow create NAME`, then `handover workflow plan ID @plan.yaml`.");
-    } else {
-        let _ = writeln!(text, "{bold}Workflows{bold:#}");
-    }
-    if !found.finished.is_empty() {
-        let _ = writeln!(text, "\n{bold}Completed last{bold:#}");
-    }
-    for row in &found.finished {
-        let spent =
-            spent(found, row.id).map_or_else(String::new, |spent| format!(" {dim}spent {}{dim:#}", cost(spent)));
-        let _ = writeln!(text, "  {} {} {}{spent}", row.id, counted(u64::from(row.tasks), "task"), plain(&row.name));
-    }
-    for (row, counts) in &found.workflows {
-        let done = row.tasks - row.open;
-        let states: Vec<String> = counts.iter().map(|(word, count)| format!("{count} {}", coloured(word))).collect();
-        let name = plain(&row.name);
-        let _ = writeln!(text, "  {} {} {done}/{} {name}", row.id, coloured(row.status.as_str()), row.tasks);
-        if !states.is_empty() {
-            let _ = writeln!(text, "    {}", states.join(", "));
-        }
-        if let Some(spent) = spent(found, row.id) {
-            let _ = writeln!(text, "    {dim}spent {}{dim:#}", cost(spent));
-        }
-    }
-    if found.workflows_more {
-        let _ = writeln!(text, "  … and more: `handover workflow list`");
-    }
-    if !found.held.is_empty() {
-        let rows: Vec<Value> = found.held.iter().map(|(task, agent)| held_row(task, agent, now)).collect();
-        let _ =
-            writeln!(text, "\n{bold}At work{bold:#}\n{}", table(&["task", "agent", "for", "status", "name"], &rows));
-    }
-    let asked = !found.approvals.is_empty() || !found.questions.is_empty();
-    if !found.stuck.is_empty() || found.unread > 0 || asked {
-        let _ = writeln!(text, "\n{bold}Waiting for you{bold:#}");
-        if found.unread > 0 {
-            let unread = counted(u64::from(found.unread), "unread message");
-            let _ = writeln!(text, "  {unread}: `handover inbox read`");
-        }
-        for approval in &found.approvals {
-            let asked = plain(&base::people::approvals::asked(approval));
-            let _ = writeln!(text, "  {} asks: {asked}; `handover approval show {0}`", approval.id);
-        }
-        for question in &found.questions {
-            let asked: String = visible::decided(&question.draft.body).chars().take(120).collect();
-            let _ = writeln!(text, "  {} asks: {asked}; `handover inbox reply {0} TEXT`", question.id);
-        }
-        for task in &found.stuck {
-            let status = coloured(task.status().as_str());
-            let why: String = visible::decided(&why(task, &found.agents)).chars().take(160).collect();
-            let _ = writeln!(text, "  {} {status} {}: {why}", task.id, plain(&task.name));
-        }
-    }
-    text.push_str(&findings(&found.reviews));
-    if !found.agents.is_empty() {
-        let slugs: Vec<String> =
-            found.agents.iter().map(|row| format!("{} ({})", row.agent.slug, presence(row.presence))).collect();
-        let _ = writeln!(text, "\n{bold}Agents{bold:#}\n  {}", slugs.join(", "));
-    }
-    text
-}
-
-/// Returns the lines of the screen about reviews with findings (the reviewer's remarks) for which no decision is
-/// recorded yet.
-fn findings(reviews: &[Review]) -> String {
-    if reviews.is_empty() {
-        return String::new();
-    }
-    let bold = Style::new().bold();
-    let mut text = format!("\n{bold}Open findings{bold:#}\n");
-    for row in reviews.iter().take(REVIEWS_SHOWN) {
-        let task = row.gate.map_or_else(String::new, |gate| format!(" of {}", gate.task));
-        let open = counted(u64::from(row.open), "finding");
-        let _ = writeln!(text, "  {}{task}: {open} of {}; `handover review show {0}`", row.id, plain(&row.provider));
-    }
-    if reviews.len() > REVIEWS_SHOWN {
-        text.push_str("  … and more: `handover review list`\n");
-    }
-    text
-}
-
-fn held_row(task: &Task, agent: &engine::agent::Agent, now: Timestamp) -> Value {
-    let since = task.state.lease().map_or(now, |lease| lease.since);
-    object([
-        ("task", task.id.to_string().into()),
-        ("agent", agent.slug.as_str().into()),
-        ("for", span(since, now).into()),
-        ("status", task.status().as_str().into()),
-        ("name", task.name.as_str().into()),
-    ])
 }

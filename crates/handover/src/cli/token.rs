@@ -11,7 +11,10 @@ use handover::person::{self, NotAPerson};
 use handover::token::{self, ShownToken, TokenHolder};
 use wire::json::{Value, object};
 
+use super::failure::CommandFailure;
 use super::{say, show};
+
+pub(super) const COLUMNS: [&str; 5] = ["id", "name", "scope", "agent", "revoked"];
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TokenVerb {
@@ -88,7 +91,7 @@ pub(super) async fn run(office: &Office, verb: TokenVerb) -> anyhow::Result<Exit
             } else if rows.is_empty() {
                 say("there are no tokens; `handover serve` creates one for this machine")?;
             } else {
-                say(&show::table(&["id", "name", "scope", "agent", "revoked"], &rows))?;
+                say(&show::table(&COLUMNS, &rows))?;
             }
         }
         TokenVerb::Revoke { id, json } => {
@@ -97,8 +100,7 @@ pub(super) async fn run(office: &Office, verb: TokenVerb) -> anyhow::Result<Exit
                 Err(error) => return show::refused("token", error, json),
             };
             if let Err(stranger) = may_revoke(service, scope).await? {
-                eprintln!("{stranger}");
-                return Ok(ExitCode::from(1));
+                return Err(CommandFailure::by_text(&stranger.to_string()).into());
             }
             token::revoke(service, id).await?;
             say(&if json { object([("success", true.into())]).to_string() } else { format!("{id} is revoked") })?;

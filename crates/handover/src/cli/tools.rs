@@ -1,10 +1,8 @@
 //! Builds the commands that call tools. A tool's schema gives the options, the options become the tool's arguments, and
 //! the reply is shown.
 
-use std::io::Read as _;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use handover::below;
 use handover::desk::ClientAgents;
@@ -12,16 +10,13 @@ use handover::desk::{ToolOutcome, Visitor};
 use handover::keeper;
 use handover::office::Office;
 use handover::person;
-use wire::json::{Object, Value, parse};
+use wire::json::{Object, Value};
 use wire::lifecycle::{Effect, Tool, ToolError, ToolId};
 
+use super::argument_file::{self, ArgumentFile, json};
 use super::example::with_example;
 use super::verbs::{NOUNS, ToolVerb, VERBS, words_of};
-use super::{reply, review, show, verify};
-
-/// The size of the largest file that is read for an argument, in bytes. A larger file is refused, because no tool
-/// accepts more.
-const FILE_BYTES_MAX: u64 = wire::lifecycle::PLAN_BYTES_MAX as u64;
+use super::{reply, review, show, verify, work};
 
 /// The form of an argument on a command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -160,6 +155,7 @@ fn argument(name: &str, about: &str, schema: &Value, place: Option<usize>) -> Ar
 pub(crate) struct TypedToolCall {
     tool: Tool,
     arguments: Value,
+    files: Vec<ArgumentFile>,
     json: bool,
     watch: bool,
 }
@@ -181,17 +177,23 @@ pub(crate) fn asked(matches: &ArgMatches) -> anyhow::Result<Option<TypedToolCall
     let Some((verb, inner)) = inner.subcommand() else { return Ok(None) };
     let Some(found) = VERBS.iter().find(|found| found.noun == noun && found.verb == verb) else { return Ok(None) };
     let tool = found.tool.tool();
-    let mut members = Object::new();
+    let (mut members, mut files) = (Object::new(), Vec::new());
     for (name, schema) in properties(&tool) {
-        if let Some(value) = typed(inner, &name, kind(&schema))? {
+        if let Some(value) = typed(inner, &name, kind(&schema), &mut files)? {
             members.push((name, value));
         }
     }
     let flag = |name: &str| inner.try_get_one::<bool>(name).ok().flatten().copied().unwrap_or(false);
-    Ok(Some(TypedToolCall { tool, arguments: Value::Object(members), json: flag("--json"), watch: flag("--watch") }))
+    let (arguments, json, watch) = (Value::Object(members), flag("--json"), flag("--watch"));
+    Ok(Some(TypedToolCall { tool, arguments, files, json, watch }))
 }
 
-fn typed(matches: &ArgMatches, name: &str, kind: ArgumentKind) -> anyhow::Result<Option<Value>> {
+fn typed(
+    matches: &ArgMatches,
+    name: &str,
+    kind: ArgumentKind,
+    files: &mut Vec<ArgumentFile>,
+) -> anyhow::Result<Option<Value>> {
     let text = || matches.get_one::<String>(name);
     Ok(match kind {
         ArgumentKind::Flag => matches.get_one::<bool>(name).map(|yes| Value::Bool(*yes)),
@@ -201,54 +203,34 @@ fn typed(matches: &ArgMatches, name: &str, kind: ArgumentKind) -> anyhow::Result
             .map(|items| Value::List(items.map(|item| Value::from(item.as_str())).collect())),
         ArgumentKind::Text => text().map(|text| text.as_str().into()),
         ArgumentKind::Either => match text() {
-            Some(text) if text.trim_start().starts_with('{') => Some(json(name, text)?),
+            Some(text) if text.trim_start().starts_with('{') => Some(json(name, text, files)?),
             found => found.map(|text| text.as_str().into()),
         },
-        ArgumentKind::Json => text().map(|text| json(name, text)).transpose()?,
+        ArgumentKind::Json => text().map(|text| json(name, text, files)).transpose()?,
     })
 }
 
-/// Parses an argument as JSON. `@FILE` reads it from a file, which may be YAML, and `@-` from standard input.
-fn json(name: &str, text: &str) -> anyhow::Result<Value> {
-    let Some(path) = text.strip_prefix('@') else {
-        let node = parse(text).map_err(|error| {
-            anyhow::anyhow!(
-                "`{name}` must be JSON: {error}; to read it from a file, \
-                give @FILE"
-            )
-        })?;
-        return Ok(node.to_value());
-    };
-    let mut content = String::new();
-    if path == "-" {
-        std::io::stdin().take(FILE_BYTES_MAX + 1).read_to_string(&mut content).context("read standard input")?;
-    } else {
-        let file = std::fs::File::open(path).with_context(|| format!("open {path}"))?;
-        file.take(FILE_BYTES_MAX + 1).read_to_string(&mut content).with_context(|| format!("read {path}"))?;
-    }
-    if u64::try_from(content.len()).unwrap_or(u64::MAX) > FILE_BYTES_MAX {
-        anyhow::bail!(
-            "{path} has more than {} MiB, the largest size that a command accepts; split it",
-            FILE_BYTES_MAX >> 20
-        );
-    }
-    let is_yaml = [".yaml", ".yml"].iter().any(|ending| path.ends_with(ending));
-    if is_yaml {
-        return base::ground::yaml::parse(&content).map_err(|problem| anyhow::anyhow!("{path}: {problem}"));
-    }
-    let node = parse(&content).map_err(|error| anyhow::anyhow!("{path} is not JSON: {error}"))?;
-    Ok(node.to_value())
-}
-
-/// Replaces agents' names in the arguments with ids. People know agents by their names, but tools need ids.
-async fn with_ids(office: &Office, asked: &TypedToolCall) -> anyhow::Result<Value> {
-    let Value::Object(mut members) = asked.arguments.clone() else { return Ok(asked.arguments.clone()) };
-    let of_agent = asked.tool.name.starts_with("agent_");
+/// Replaces the numbers and names of tasks, and the names of plans and agents, by ids in the arguments. People know
+/// these names, but tools need ids. A text that names nothing stays, and the tool refuses it. Returns the exit code when a
+/// text can mean several things and the person chose none of them.
+async fn with_ids(office: &Office, asked: &TypedToolCall) -> anyhow::Result<Result<Value, ExitCode>> {
+    let Value::Object(mut members) = asked.arguments.clone() else { return Ok(Ok(asked.arguments.clone())) };
+    let of = |noun: &str| asked.tool.name.starts_with(noun);
     for (name, value) in &mut members {
-        let names_agent = matches!(name.as_str(), "agent_id" | "sender_id") || (of_agent && name == "id");
-        let Some(slug) = value.as_text().filter(|_| names_agent) else { continue };
-        if let Some(agent) = office.desk.service().agent_by_slug(slug).await? {
-            *value = agent.to_string().into();
+        let Some(text) = value.as_text() else { continue };
+        let found = match name.as_str() {
+            "agent_id" | "sender_id" => work::agent_named(office, text).await?,
+            "id" if of("agent_") => work::agent_named(office, text).await?,
+            "task_id" => work::task_named(office, text).await?,
+            "id" if of("task_") => work::task_named(office, text).await?,
+            "workflow_id" => work::plan_named(office, text).await?,
+            "id" if of("workflow_") => work::plan_named(office, text).await?,
+            _ => continue,
+        };
+        match found {
+            Ok(Some(id)) => *value = id.into(),
+            Ok(None) => {}
+            Err(code) => return Ok(Err(code)),
         }
     }
     // Without `--json`, a person reads the reply, so ask for details, too, such as the tasks of a workflow. A program
@@ -263,13 +245,29 @@ async fn with_ids(office: &Office, asked: &TypedToolCall) -> anyhow::Result<Valu
     if let Some((name, value)) = more.filter(|(more, _)| !asked.json && members.iter().all(|(name, _)| name != more)) {
         members.push((name.to_owned(), value));
     }
-    Ok(Value::Object(members))
+    Ok(Ok(Value::Object(members)))
+}
+
+/// Tells whether a command below an agent client must know which agent of the client calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NeedsAgent {
+    Yes,
+    No,
+}
+
+impl NeedsAgent {
+    /// A call that changes something must be made by a known agent, unless it names the agent itself.
+    fn of(asked: &TypedToolCall) -> Self {
+        let names_one = ["agent_id", "sender_id"].iter().any(|name| asked.arguments.get(name).is_some());
+        let changes = asked.tool.effect != Effect::Reads && asked.tool.id != ToolId::AgentRegister;
+        if changes && !names_one { Self::Yes } else { Self::No }
+    }
 }
 
 /// Returns the caller of the command. If the runner started this process for a turn (one run of an agent's program),
 /// the caller is the turn's agent. If an agent client started this process, the caller is the client's agent. Otherwise
 /// the caller is a person or a person's script.
-async fn visitor(office: &Office, asked: &TypedToolCall) -> anyhow::Result<Result<Visitor, ToolError>> {
+pub(super) async fn visitor(office: &Office, needs: NeedsAgent) -> anyhow::Result<Result<Visitor, ToolError>> {
     if let Some(seat) = office.desk.seat().await? {
         return Ok(Ok(Visitor::seated(seat)));
     }
@@ -277,12 +275,10 @@ async fn visitor(office: &Office, asked: &TypedToolCall) -> anyhow::Result<Resul
         return Ok(Ok(Visitor::at_command_line(person::rights(office.desk.service()).await?)));
     };
     let agents = ClientAgents::find(office.desk.service(), &below).await?;
-    let names_one = ["agent_id", "sender_id"].iter().any(|name| asked.arguments.get(name).is_some());
-    let needs_one = asked.tool.effect != Effect::Reads && asked.tool.id != ToolId::AgentRegister && !names_one;
     Ok(match agents.only() {
         // A call that changes something must name its agent if the client has several agents. A reviewer's process is
         // exempt, because it may only read.
-        Err(required) if needs_one && !runner::review::is_below_a_review() => Err(required),
+        Err(required) if needs == NeedsAgent::Yes && !runner::review::is_below_a_review() => Err(required),
         Ok(_) | Err(_) => Ok(agents.visitor()),
     })
 }
@@ -290,18 +286,27 @@ async fn visitor(office: &Office, asked: &TypedToolCall) -> anyhow::Result<Resul
 /// Calls the tool and shows its outcome. With `--watch`, does this again after every change in the store.
 pub(crate) async fn run(office: &Office, asked: &TypedToolCall) -> anyhow::Result<ExitCode> {
     keeper::once(&office.desk).await;
-    let visitor = match visitor(office, asked).await? {
+    let visitor = match visitor(office, NeedsAgent::of(asked)).await? {
         Ok(visitor) => visitor,
         Err(said) => return show::outcome(asked.tool.name, &ToolOutcome::Refused(said), asked.json, asked.watch),
     };
-    let text = with_ids(office, asked).await?.to_string();
+    let arguments = match with_ids(office, asked).await? {
+        Ok(arguments) => arguments,
+        Err(code) => return Ok(code),
+    };
+    // A program that uses `--json` gets the tool's own refusal. A person gets the lines of the file.
+    if !asked.json {
+        argument_file::check(&asked.tool, &arguments, &asked.files)?;
+    }
+    let text = arguments.to_string();
     loop {
         let mut bell = office.desk.service().store().watch();
         let outcome = office.desk.call(&visitor, asked.tool.name, text.as_bytes(), None).await;
-        let code = show::outcome(asked.tool.name, &outcome, asked.json, asked.watch)?;
+        let shown = show::outcome(asked.tool.name, &outcome, asked.json, asked.watch);
         // Wait for reviews that this call started in the background: they would end with this process.
         office.desk.settled().await;
-        if !asked.watch || !matches!(outcome, ToolOutcome::Done(_)) {
+        let code = shown?;
+        if !asked.watch {
             return Ok(code);
         }
         while !bell.changed(std::time::Duration::from_secs(60)).await {}

@@ -16,7 +16,7 @@ pub(super) async fn export(store: &dyn Store, output: Option<PathBuf>) -> anyhow
         None => Box::new(std::io::stdout()),
     };
     let rows = store::export(store, out).await?;
-    eprintln!("exported {rows} rows");
+    eprintln!("exported {}", base::ground::words::count(rows, "row"));
     Ok(ExitCode::SUCCESS)
 }
 

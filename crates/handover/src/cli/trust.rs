@@ -7,10 +7,12 @@ use std::process::ExitCode;
 
 use anstyle::Style;
 use anyhow::Context as _;
+use base::project::effective;
 use base::project::trust::{self, TrustView};
 use clap::Args;
 use handover::person;
 
+use super::failure::CommandFailure;
 use super::show::plain;
 use super::{say, say_json};
 
@@ -29,7 +31,7 @@ pub(super) fn run(asked: &Trust) -> anyhow::Result<ExitCode> {
     let data = base::project::place::data_folder().context("there is no folder for this user's data; set HOME")?;
     // Read the settings only once. Otherwise a change between two reads could make the accepted list differ from the
     // shown one.
-    let view = trust::view(&root, Some(&data)).context("read the configuration")?;
+    let view = trust::view_with(&root, Some(&data), &effective::find_here(&root)).context("read the configuration")?;
     if let Some(hash) = &asked.sha256 {
         return by_hash(&view, hash, &data);
     }
@@ -48,9 +50,8 @@ pub(super) fn run(asked: &Trust) -> anyhow::Result<ExitCode> {
             say("These changes need no approval and are in force already.")?;
             return Ok(ExitCode::SUCCESS);
         }
-        eprintln!("{refused}");
-        eprintln!("a script of yours can accept them with `handover trust --sha256 {}`", view.list.sha256());
-        return Ok(ExitCode::from(1));
+        let how = format!("a script of yours can accept them with `handover trust --sha256 {}`", view.list.sha256());
+        return Err(CommandFailure::by_text(&format!("{refused}\n{how}")).into());
     }
     let accepted = ask(&view, &data)?;
     Ok(ExitCode::from(u8::from(!accepted && !view.is_trusted())))
@@ -74,16 +75,15 @@ fn json(view: &TrustView) -> serde_json::Value {
 
 fn by_hash(view: &TrustView, hash: &str, data: &Path) -> anyhow::Result<ExitCode> {
     if let Err(refused) = person::here() {
-        eprintln!("{refused}");
-        return Ok(ExitCode::from(1));
+        return Err(CommandFailure::by_text(&refused.to_string()).into());
     }
     if *hash != view.list.sha256() {
-        eprintln!(
+        let text = format!(
             "NOT_TRUSTED the settings have changed: the hash of their list is now {}; read the list with `handover \
              trust`",
             view.list.sha256()
         );
-        return Ok(ExitCode::from(1));
+        return Err(CommandFailure::by_text(&text).into());
     }
     trust::accept(data, view).context("save what was accepted")?;
     say(&format!("Accepted {} for {}", view.list.sha256(), plain(&view.path)))?;
@@ -114,7 +114,8 @@ pub(super) fn ask_here(root: &Path) -> anyhow::Result<bool> {
     let Some(data) = base::project::place::data_folder().filter(|_| person::at_a_terminal().is_ok()) else {
         return Ok(false);
     };
-    ask(&trust::view(root, Some(&data)).context("read the configuration")?, &data)
+    let view = trust::view_with(root, Some(&data), &effective::find_here(root)).context("read the configuration")?;
+    ask(&view, &data)
 }
 
 fn show(view: &TrustView) -> anyhow::Result<()> {

@@ -5,30 +5,35 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use base::ground::objects;
+use base::ground::words::{self, CostKnowledge};
 use base::service::turns::{self, NamedTurn};
 use clap::Subcommand;
-use engine::id::{TaskId, TurnId, WorkflowId};
+use engine::id::{TurnId, WorkflowId};
 use engine::list::Whose;
+use engine::turn::Turn;
 use handover::keeper;
 use handover::office::Office;
 use wire::json::{Value, object};
 
+use super::failure::CommandFailure;
 use super::outline::outline;
 use super::say;
 use super::show::{refused, table};
-use super::status::cost;
+use super::work;
 
 /// The largest number of turns (runs of agents' programs) in a list. Older turns are left out: people do not read more
 /// at once.
 const ROWS: u32 = 200;
 
+pub(super) const COLUMNS: [&str; 7] = ["id", "task", "agent", "status", "cost", "time", "said"];
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum TurnVerb {
     /// List turns, newest first: of a task, of a workflow, or of the newest workflows
     List {
-        /// Only turns of this task, such as tk_0123456789ab
+        /// Only turns of this task: its number, its name or its id
         #[arg(long, conflicts_with = "workflow")]
-        task: Option<TaskId>,
+        task: Option<String>,
         /// Only turns of this workflow, such as wf_0123456789ab
         #[arg(long)]
         workflow: Option<WorkflowId>,
@@ -53,6 +58,13 @@ pub(super) async fn run(office: &Office, verb: TurnVerb) -> anyhow::Result<ExitC
     keeper::once(&office.desk).await;
     match verb {
         TurnVerb::List { task, workflow, json } => {
+            let task = match task {
+                Some(named) => match work::task_id(office, &named).await? {
+                    Ok(task) => Some(task),
+                    Err(code) => return Ok(code),
+                },
+                None => None,
+            };
             list(office, task.map(Whose::Task).or(workflow.map(Whose::Workflow)), json).await
         }
         TurnVerb::Show { id, stream: true, .. } => stream(office, id).await,
@@ -72,7 +84,7 @@ async fn list(office: &Office, whose: Option<Whose>, json: bool) -> anyhow::Resu
         say("there are no turns; `handover run` starts them")?;
     } else {
         let rows: Vec<Value> = found.iter().map(line).collect();
-        say(&table(&["id", "task", "agent", "purpose", "status", "spent", "said"], &rows))?;
+        say(&table(&COLUMNS, &rows))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -86,11 +98,20 @@ fn line(named: &NamedTurn) -> Value {
         ("id", part("id")),
         ("task", named.task.clone().unwrap_or_else(|| named.turn.task.to_string()).into()),
         ("agent", named.agent.clone().into()),
-        ("purpose", part("purpose")),
         ("status", part("status")),
-        ("spent", ended.map(|ended| cost(ended.spent)).into()),
+        ("cost", ended.map(|ended| cost(&named.turn, ended.spent.usd_micros)).into()),
+        ("time", ended.map(|ended| words::stopwatch(ended.spent.ms)).into()),
         ("said", said.unwrap_or_else(|| part("reason"))),
     ])
+}
+
+/// Returns the cost of a turn for the column `cost`, such as `$0.42`, `≥ $0.42` or `unknown`.
+fn cost(turn: &Turn, usd_micros: Option<u64>) -> String {
+    match (usd_micros, CostKnowledge::of(turn)) {
+        (None, _) => "unknown".to_owned(),
+        (Some(micros), CostKnowledge::Complete) => words::usd(micros),
+        (Some(micros), CostKnowledge::AtLeast) => format!("≥ {}", words::usd(micros)),
+    }
 }
 
 async fn one(office: &Office, id: TurnId, json: bool) -> anyhow::Result<ExitCode> {
@@ -119,7 +140,9 @@ async fn replayed(office: &Office, named: &NamedTurn) -> Vec<(String, Value)> {
     let heard =
         tokio::task::spawn_blocking(move || agents::adapter::replay(&adapter, objects::get(&state, &stream)?)).await;
     let Ok(Ok((said, calls))) = heard else { return Vec::new() };
-    let times = |(name, count): (String, u32)| if count == 1 { name } else { format!("{name} ({count} times)") };
+    let times = |(name, times): (String, u32)| {
+        if times == 1 { name } else { format!("{name} ({})", words::count(times, "time")) }
+    };
     let calls = calls.into_iter().map(|call| Value::from(times(call))).collect();
     vec![("said".to_owned(), said.trim_end().into()), ("called".to_owned(), Value::List(calls))]
 }
@@ -130,8 +153,8 @@ async fn stream(office: &Office, id: TurnId) -> anyhow::Result<ExitCode> {
         Err(error) => return refused("turn", error, false),
     };
     let Some(stream) = named.turn.ended().and_then(|ended| ended.stream.clone()) else {
-        eprintln!("the output of {id} was not kept");
-        return Ok(ExitCode::from(1));
+        let text = format!("OUTPUT_NOT_KEPT the output of {id} was not kept; `handover turn show {id}` shows the rest");
+        return Err(CommandFailure::by_text(&text).into());
     };
     let state = office.state.clone();
     tokio::task::spawn_blocking(move || {

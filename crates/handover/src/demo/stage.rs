@@ -9,11 +9,12 @@ use engine::{Caller, Command, Rights};
 use tokio::sync::{mpsc, watch};
 
 use super::{DemoOptions, Failed};
-use crate::desk::{Desk, DeskSurroundings};
-use crate::plan_file::PlanFile;
+use crate::desk::{Desk, DeskSurroundings, Visitor};
+use crate::plan_file::make_workflow;
 use crate::side_program;
 use base::ground::random;
 use base::project::place::{self, PlaceReason, StorePlace};
+use base::project::plan_file::{DocumentFormat, PlanFile};
 use base::project::settings;
 use base::project::team::Team;
 use base::service::Service;
@@ -45,7 +46,7 @@ pub(super) async fn open(
     // The slots (the worktrees in which the runner lets agents work) are in the demo's own folder, so that they are
     // deleted with this folder.
     let pool = SlotPool::at(state.join("worktrees"));
-    let slots = is_repository.then(|| RunnerSlots { pool, store: "demo".to_owned() });
+    let slots = is_repository.then(|| RunnerSlots { pool, store: "demo".to_owned(), limit: None });
     let parts = RunnerParts {
         service,
         store: file,
@@ -93,8 +94,10 @@ async fn prepare(folder: &Path, program: &Path) -> Result<bool, Failed> {
 }
 
 pub(super) async fn plan(desk: &Desk) -> Result<WorkflowId, Failed> {
-    let file = PlanFile::read(PLAN, &[]).map_err(Failed::Step)?;
-    file.make(desk).await.map_err(Failed::Step)
+    let file =
+        PlanFile::read(PLAN, DocumentFormat::Yaml, &[]).map_err(|problems| Failed::Step(problems.to_string()))?;
+    let made = make_workflow(desk, &Visitor::person(), &file).await;
+    made.map_err(|problem| Failed::Step(problem.to_string()))
 }
 
 /// Answers an agent's question as the simulated person.

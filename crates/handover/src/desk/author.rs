@@ -17,6 +17,9 @@ impl Desk {
     /// or `coordinator` for a coordinator that acts as no agent. Returns `None` for a person, a person's script and
     /// Handover itself.
     pub(super) async fn author(&self, request: &ToolRequest<'_>) -> Result<Option<String>, Stopped> {
+        if let Some(author) = &request.visitor.author {
+            return Ok(Some(author.clone()));
+        }
         match request.caller.rights {
             Rights::Person | Rights::Script | Rights::Engine => return Ok(None),
             Rights::Agent | Rights::Runner | Rights::Coordinator => {}

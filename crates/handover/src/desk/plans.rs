@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use engine::command::CreateWorkflow;
 use engine::id::{RepositoryId, TemplateId, WorkflowId};
 use engine::plan::PlanTask;
 use engine::template::TemplateBody;
 use engine::world::TaskIdNeed;
 use engine::{Caller, Command, Need, Refusal, Reply, view};
 use wire::lifecycle::{
-    Applied, Call, Planned, ReplyPart, TemplateApply, TemplateCreate, TemplateList, TemplateRow, Templates, Within,
-    WorkflowAddTask, WorkflowReplan, WorkflowSetPlan,
+    Applied, Call, PlanSettings, Planned, ReplyPart, TemplateApply, TemplateCreate, TemplateList, TemplateRow,
+    Templates, Within, WorkflowAddTask, WorkflowReplan, WorkflowSetPlan,
 };
 
 use super::author::{signed, signed_command};
@@ -63,13 +64,38 @@ impl Desk {
     pub(super) async fn set_plan(&self, request: &ToolRequest<'_>, call: &Call, asked: &WorkflowSetPlan) -> ToolAnswer {
         let (id, caller) = (asked.id, &request.caller);
         let tasks = self.planned(request, id, &asked.plan.tasks.0).await?;
-        let summary = asked.plan.summary.to_string();
+        let summary = match asked.plan.told_summary() {
+            Some(summary) => summary.to_string(),
+            None => self.service.view(move |world| world.workflow(id).map(|workflow| workflow.name.clone())).await?,
+        };
         let reply = self.service.set_plan(caller.clone(), id, summary, tasks).await?;
-        // The workflow's configuration is set after its plan, because a refused plan must change nothing.
-        if let Some(config) = asked.plan.notes() {
-            self.service.execute(without_key(caller), Command::SetConfig { workflow: id, config }).await?;
-        }
+        self.apply_settings(caller, id, &asked.plan.settings()).await?;
         answered(call, &reply)
+    }
+
+    /// Applies those settings of a plan that an existing workflow can still take: its limits, its configuration and its
+    /// repositories. The name and the source of a workflow stay as they were when it was created. This runs after the
+    /// plan was set, because a refused plan must change nothing.
+    async fn apply_settings(
+        &self,
+        caller: &Caller,
+        workflow: WorkflowId,
+        settings: &PlanSettings,
+    ) -> Result<(), Stopped> {
+        let asked = settings.create("");
+        let mut commands: Vec<Command> = Vec::new();
+        if asked.parallel_max.is_some() || settings.auto_create_workspaces.is_some() {
+            let auto_workspaces = settings.auto_create_workspaces;
+            let parallel_max = asked.parallel_max;
+            commands.push(Command::SetParallelism { workflow, parallel_max, auto_workspaces });
+        }
+        commands.extend(asked.config.map(|config| Command::SetConfig { workflow, config }));
+        let attach = |path| Command::AttachRepository { workflow, path };
+        commands.extend(asked.repositories.into_iter().map(attach));
+        for command in commands {
+            self.service.execute(without_key(caller), command).await?;
+        }
+        Ok(())
     }
 
     pub(super) async fn add_task(&self, request: &ToolRequest<'_>, call: &Call, asked: &WorkflowAddTask) -> ToolAnswer {
@@ -86,9 +112,10 @@ impl Desk {
     pub(super) async fn replan(&self, request: &ToolRequest<'_>, call: &Call, asked: &WorkflowReplan) -> ToolAnswer {
         let workflow = asked.workflow_id;
         let tasks = self.planned(request, workflow, &asked.plan.tasks.0).await?;
-        let (summary, reason) = (asked.plan.summary.to_string(), asked.plan.reason.to_string());
+        let (summary, reason) = (asked.plan.told_summary().to_string(), asked.plan.reason.to_string());
         let replan = Command::Replan { workflow, summary, reason, tasks };
         let reply = self.service.execute(request.caller.clone(), replan).await?;
+        self.apply_settings(&request.caller, workflow, &asked.plan.settings()).await?;
         answered(call, &reply)
     }
 
@@ -163,7 +190,7 @@ impl Desk {
             tasks.extend(page.0);
             after = page.1;
             if after.is_none() {
-                return Ok(TemplateBody { tasks, defaults: BTreeMap::new() });
+                return Ok(TemplateBody { tasks, ..TemplateBody::default() });
             }
             if tasks.len() > engine::limits::REPLAN_ROWS_MAX {
                 let problem = format!("has more than {} tasks", engine::limits::REPLAN_ROWS_MAX);
@@ -230,16 +257,16 @@ impl Desk {
         let tasks = signed(body.fill(&values)?, self.author(request).await?.as_deref());
         // Check the plan before the workflow is created. Otherwise an invalid plan would leave an empty workflow.
         engine::plan::Plan::whole(tasks.clone())?;
-        let create = engine::command::CreateWorkflow {
-            name: asked.workflow_name.to_string(),
+        let settings = PlanSettings::of_template(&body).create(asked.workflow_name.as_str());
+        let given: Vec<String> =
+            asked.repository_paths.iter().flat_map(|list| &list.0).map(ToString::to_string).collect();
+        let create = CreateWorkflow {
             source_type: "template".to_owned(),
             source_ref: Some(asked.template_id.to_string()),
-            source_content: description.unwrap_or_default(),
-            parallel_max: asked.max_parallel_tasks.map(|Within(number)| number),
-            lease_ms: None,
-            auto_workspaces: false,
-            config: None,
-            repositories: asked.repository_paths.iter().flat_map(|list| &list.0).map(ToString::to_string).collect(),
+            source_content: description.unwrap_or(settings.source_content),
+            parallel_max: asked.max_parallel_tasks.map(|Within(number)| number).or(settings.parallel_max),
+            repositories: if given.is_empty() { settings.repositories } else { given },
+            ..settings
         };
         let caller = &request.caller;
         let made = self.service.execute(caller.clone(), Command::CreateWorkflow(create)).await?;

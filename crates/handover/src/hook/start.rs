@@ -117,12 +117,12 @@ fn holding(tasks: &[Task]) -> String {
     let line = |task: &Task| format!("{} {} attempt {}: {}", task.id, task.status(), task.attempt, short(&task.name));
     let lines: Vec<String> = tasks.iter().take(TASKS_MAX).map(line).collect();
     let more = tasks.len().saturating_sub(TASKS_MAX);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let more = if more > 0 { format!(", of which {more} are not listed") } else { String::new() };
     format!(
-        "You hold {} task(s){more}. Call task_load_context with include {{\"all_checkpoints\": true}} to see what \
+        "You hold {}{more}. Call task_load_context with include {{\"all_checkpoints\": true}} to see what \
          was done, compare it with the files, and continue; a paused task waits for a person.\n\
          {}\n",
-        tasks.len(),
+        base::ground::words::count(tasks.len(), "task"),
         fenced("the plan", &lines.join("\n"))
     )
 }

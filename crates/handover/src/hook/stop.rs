@@ -20,7 +20,7 @@ use base::project::settings::{self, TeamSettings, team};
 use base::project::team::identity;
 use base::project::trust;
 use runner::outcome::route::{EscalationRoutes, EscalationTarget};
-use runner::outcome::{self, AgentAnswer, AnswerContext, REPAIR, note};
+use runner::outcome::{self, AgentAnswer, AnswerContext, AnswerForm, REPAIR, note};
 use runner::turn::brief;
 
 /// The most characters of an agent's last message that the store keeps with the task; the rest is cut.
@@ -127,7 +127,11 @@ fn settings_of<'a>(settings: &'a [team::AgentSettings], agent: &Agent) -> Option
 /// runner started.
 fn read(due: &DueHandoff, said: &str) -> AgentAnswer {
     let input = brief::demands(&due.detail, &due.settings.writable_sections);
-    let context = AnswerContext { wanted: OutputKind::Handoff, agent: Some(due.agent.id), input: Some(&input) };
+    let context = AnswerContext {
+        wanted: AnswerForm::Document(OutputKind::Handoff),
+        agent: Some(due.agent.id),
+        input: Some(&input),
+    };
     outcome::read(said, &context)
 }
 

@@ -191,9 +191,11 @@ fn a_turn_that_was_named_by_hand_is_not_the_asker() {
     let task = task.to_string();
     let checkpoint = ["task", "checkpoint", &task, "progress", "mine", "--json"];
     let said = call(scene.at(), &checkpoint, b"", &[("HANDOVER_TURN", turn.as_str())]);
-    assert_eq!((said.code, said.text("/code")), (Some(1), "AGENT_REQUIRED"), "{said:?}");
+    let refused: serde_json::Value = serde_json::from_str(&said.error).expect("a JSON object on standard error");
+    let refused = |pointer: &str| refused.pointer(pointer).and_then(serde_json::Value::as_str).unwrap_or_default();
+    assert_eq!((said.code, refused("/error/code")), (Some(1), "AGENT_REQUIRED"), "{said:?}");
     assert!(
-        said.text("/message").contains(
+        refused("/error/message").contains(
             "HANDOVER_TURN is set, which marks commands of agents, but this process belongs to no turn of the runner"
         ),
         "{said:?}"

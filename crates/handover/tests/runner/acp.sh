@@ -13,6 +13,7 @@ while read -r line; do
         say '{"jsonrpc": "2.0", "id": 900, "method": "session/request_permission", "params": {"sessionId": "s1", "toolCall": {"toolCallId": "t1", "title": "be free", "kind": "switch_mode", "rawInput": {"mode": "yolo"}}, "options": [{"optionId": "yes", "name": "Yes", "kind": "allow_once"}, {"optionId": "always", "name": "Always", "kind": "allow_always"}, {"optionId": "no", "name": "No", "kind": "reject_once"}]}}'
         ;;
     *'"optionId":"yes"'*)
+        echo free >free.txt
         text '{\"success\": true, \"summary\": \"free\", \"artifacts\": [], \"recommendation\": \"proceed\"}'
         say "{\"jsonrpc\": \"2.0\", \"id\": $prompt, \"result\": {\"stopReason\": \"end_turn\"}}"
         ;;

@@ -23,6 +23,8 @@ envelope() { # success summary artifacts recommendation
 artifact() { printf '{"path": "%s", "operation": "%s", "content": "%s"}' "$1" "$2" "$3"; }
 finished() { envelope true "done in turn $count" "$(artifact "out/$task.txt" create "made by $task in turn $count")" proceed; }
 handoff() { # status more
+    # A finished task has changed a file.
+    [ "$1" != COMPLETE ] || { mkdir -p out && echo "made by $task in turn $count" >"out/$task.txt"; }
     agent=$(sed -n 's/.*"agent_id":"\([^"]*\)".*/\1/p' "$HANDOVER_INPUT")
     printf '```agent_contract_handoff\n{"agent_status": {"plan_status": "%s", "agent_id": "%s", "pending_steps": [], "next_action": "%s"}, "evidence_report": {"patterns_checked": [], "files_checked": [], "commands_run": [], "key_outputs": ["made it"], "verbatim_outputs": [], "cross_layer_impacts": [%s], "open_gaps": [%s], "verification": {"result": "pass"}}%s}\n```\n' \
         "$1" "$agent" "${3:-go on}" "$4" "$5" "$2"

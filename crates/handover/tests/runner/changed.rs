@@ -72,7 +72,7 @@ fn a_changed_check_that_a_person_rejects_goes_back_to_the_agent() {
     let again = scene.run(&[&workflow(&ran, &scene)]);
     let story = "unverified verification done verified merged completed";
     assert_eq!((again.code, again.story("cheat").as_str()), (0, story), "{:?} {}", again.events, again.stderr);
-    let told = again.events.iter().find(|event| event["event"] == "verified").unwrap().to_string();
+    let told = again.events.iter().find(|event| event["event"] == "rejected").unwrap().to_string();
     assert!(told.contains("test it for real") && told.contains("CHECK_CHANGED"), "{told}");
 }
 
@@ -84,7 +84,7 @@ fn nothing_below_the_state_is_merged_or_written() {
                 - {name: writes, description: state-artifact finished, role: worker}\n";
     let ran = scene.run_plan(plan);
     assert_eq!(ran.code, 1, "{}", ran.stderr);
-    assert_eq!(ran.story("merges"), "first done verified blocked(verification_fail)", "{:?}", ran.events);
+    assert_eq!(ran.story("merges"), "first done blocked(verification_fail)", "{:?}", ran.events);
     let blocked = ran.events.iter().find(|event| event["event"] == "blocked").unwrap()["reason"].to_string();
     assert!(
         blocked.contains(".handover/state") && blocked.contains("remove it from the branch handover/"),

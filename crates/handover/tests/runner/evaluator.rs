@@ -11,7 +11,7 @@ fn the_evaluator_takes_no_task_that_it_would_have_to_judge() {
     scene.settings.push_str("[evaluator]\nagent = \"judge\"\n");
     // The runner gives work to its agents in the order of their names, so it tries to give each task to `judge` before
     // `worker`.
-    scene.agent("judge", "max_parallel = 2");
+    scene.agent("judge", "max_parallel = 2\nworks = true");
     scene.agent("worker", "");
     scene.settle();
     let judged = |number| {
@@ -50,7 +50,7 @@ fn run_once_ends_on_workflows_that_lack_somebody_and_says_who() {
         "one: the task's output must be evaluated",
         "add `[evaluator]`",
         "two: the task must be reviewed by `critic`",
-        "the role nobody",
+        "the role `nobody`",
     ] {
         assert!(reason.contains(expected), "{expected} in {reason}");
     }
@@ -60,5 +60,5 @@ fn run_once_ends_on_workflows_that_lack_somebody_and_says_who() {
     // line, is shown as its code.
     let output = scene.handover(&["run", "--once"]).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("three<U+202E> needs an agent with the role nobody"), "{said}");
+    assert!(said.contains("three<U+202E> needs the role `nobody`; no agent has it"), "{said}");
 }

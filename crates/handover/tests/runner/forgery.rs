@@ -50,7 +50,7 @@ impl Played {
             let words = command.split(' ').filter(|word| !word.contains('_') || word.starts_with("in_"));
             let answer = answer.strip_prefix("handover: ").unwrap_or(answer);
             let code = match serde_json::from_str::<Value>(answer) {
-                Ok(value) => value["code"].as_str().unwrap_or("done").to_owned(),
+                Ok(value) => value["error"]["code"].as_str().unwrap_or("done").to_owned(),
                 Err(_) => answer.split(' ').next().unwrap().to_owned(),
             };
             format!("{} => {code}", words.collect::<Vec<_>>().join(" "))

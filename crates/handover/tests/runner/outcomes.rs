@@ -24,7 +24,7 @@ const CONVERSATION: &str = "326057d8-656f-4a0c-8bab-3f8a9f07e9f5";
 /// The script of the agent: prints the text of the test case, with the agent's own id in it.
 const SPEAKER: &str = "#!/bin/sh\ncat >/dev/null\n\
     agent=$(sed -n 's/.*\"agent_id\":\"\\([^\"]*\\)\".*/\\1/p' \"$HANDOVER_INPUT\")\n\
-    sed \"s/AGENT/$agent/\" \"$SIM/output\"\n";
+    echo made >made.txt\nsed \"s/AGENT/$agent/\" \"$SIM/output\"\n";
 
 struct OutcomeCase {
     name: String,

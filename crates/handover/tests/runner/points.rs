@@ -158,7 +158,7 @@ fn a_runner_killed_when_artifacts_are_applied_applies_them_once() {
         let mut runner = Runner::start(&scene, "here", &[&workflow]);
         let until = now() + patience(Duration::from_secs(60));
         let applied = || {
-            let places = scene.worktrees().into_iter();
+            let places = scene.slot_folders().into_iter();
             let mut files = places.flat_map(|place| fs::read_dir(place.join("out"))).flatten().flatten();
             files.any(|file| file.path().extension().is_some_and(|end| end == "txt"))
         };
@@ -169,4 +169,57 @@ fn a_runner_killed_when_artifacts_are_applied_applies_them_once() {
         let runner = Runner::start(&scene, "here", &[&workflow]);
         assert_eq!(worked(&scene, &format!("round {round}"), &workflow, runner, 0), Vec::<String>::new());
     }
+}
+
+/// Returns the text of a script that kills the runner once, when the test has made the file `what`.
+fn kill_once(scene: &Scene, what: &str) -> String {
+    let sim = scene.sim();
+    let sim = sim.display();
+    format!("if [ -e {sim}/{what} ]; then rm {sim}/{what}; kill -KILL \"$(cat {sim}/runner)\"; sleep 1000; fi\n")
+}
+
+/// Tests a runner that is killed while it prepares a worktree, while a check of the project runs on a task's work, on
+/// the commit that the task started from, or on the merged work of two tasks. Each check leaves a file, which must be in
+/// no commit.
+#[test]
+fn a_runner_killed_in_setup_or_check_of_the_project_completes_the_task_once() {
+    let mut scene = Scene::new();
+    let sim = scene.sim();
+    let [setup, baseline, task, tip] = ["setup", "baseline", "task", "tip"].map(|what| kill_once(&scene, what));
+    script(&sim.join("setup.sh"), &format!("#!/bin/sh\n{setup}true\n"));
+    let count = "count=$(ls out 2>/dev/null | wc -l)";
+    let check = format!(
+        "#!/bin/sh\necho x >leftover.txt\n{count}\nif [ $count -eq 0 ]; then\n{baseline}fi\n\
+         if [ $count -eq 1 ]; then\n{task}fi\nif [ $count -eq 2 ]; then\n{tip}fi\ntrue\n"
+    );
+    script(&sim.join("check.sh"), &check);
+    scene.settings.push_str(&format!(
+        "[worktree]\nsetup = [{{ command = [\"{0}/setup.sh\"], inputs = [\"README.md\"] }}]\n\
+         [verify]\nchecks = [{{ command = [\"{0}/check.sh\"], seconds = 20 }}]\n",
+        sim.display()
+    ));
+    scene.agent("worker", "max_parallel = 2");
+    scene.settle();
+    let plan = "summary: two\ntasks:\n  - {name: one, role: worker, description: soon}\n  - {name: two, role: worker, description: soon}\n";
+    let mut problems = Vec::new();
+    for (round, point) in ["setup", "baseline", "task", "tip"].into_iter().enumerate() {
+        // A new commit makes a new tree, so that the kept results of earlier rounds are not used.
+        fs::write(scene.project().join("README.md"), format!("round {round}\n")).unwrap();
+        scene.git(&["commit", "--quiet", "--all", "-m", "round"]);
+        fs::write(sim.join(point), "").unwrap();
+        let workflow = workflow(&scene, plan);
+        let runner = Runner::start(&scene, "here", &[&workflow]);
+        problems.extend(worked(&scene, point, &workflow, runner, 1));
+        if sim.join(point).exists() {
+            problems.push(format!("{point}: nobody was killed"));
+        }
+        let branches = scene.git(&["for-each-ref", "--format=%(refname)", "refs/heads/handover/"]);
+        for branch in branches.lines() {
+            let files = scene.git(&["ls-tree", "-r", "--name-only", branch]);
+            if files.contains("leftover") {
+                problems.push(format!("{point}: {branch} has a file that a check left"));
+            }
+        }
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
 }

@@ -84,7 +84,7 @@ fn every_end_of_a_turn_has_its_row() {
     let branch = scene.git(&["branch", "--list", "--format=%(refname:short)", "handover/wf_*"]);
     let files = scene.git(&["ls-tree", "-r", "--name-only", branch.trim()]);
     let completed = ROWS.iter().filter(|(_, words, story)| story.ends_with("completed") && words.contains("finished"));
-    assert_eq!(files.lines().filter(|file| file.starts_with("out/")).count(), completed.count() + 3, "{files}");
+    assert_eq!(files.lines().filter(|file| file.starts_with("out/")).count(), completed.count() + 6, "{files}");
     assert_eq!(scene.git(&["log", "--oneline", "main"]).lines().count(), 1);
     let verdict = scene.ask(&["log", "verify"]);
     assert!(verdict.status.success(), "{}", String::from_utf8_lossy(&verdict.stdout));

@@ -68,8 +68,7 @@ impl Scene {
             String::from_utf8_lossy(&output.stderr).contains("failed to read .git/worktrees")
         };
         let tries = std::iter::repeat_with(run).take(HALF_WRITTEN_TRIES_MAX);
-        let output =
-            tries.into_iter().find(|output| !is_half_written(output)).expect("a registration stays half written");
+        let output = tries.into_iter().find(|output| !is_half_written(output)).unwrap();
         assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
     }
@@ -83,6 +82,19 @@ impl Scene {
             script.display(),
             self.sim().display(),
             env!("CARGO_BIN_EXE_handover"),
+        ));
+    }
+
+    /// Adds an agent whose program is a shell script with this text. It gets its goal as text and answers in plain text.
+    pub(crate) fn plain(&mut self, slug: &str, text: &str, more: &str) {
+        let script = self.sim().join(format!("{slug}.sh"));
+        fs::write(&script, format!("#!/bin/sh\n{text}\n")).unwrap();
+        fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        self.settings.push_str(&format!(
+            "\n[[agent]]\nslug = \"{slug}\"\nadapter = \"exec\"\noutput = \"plain\"\npersona = \"You are {slug}.\"\n\
+             command = [\"{}\"]\nenv = {{ SIM = \"{}\" }}\n{more}\n",
+            script.display(),
+            self.sim().display(),
         ));
     }
 
@@ -123,7 +135,7 @@ impl Scene {
         self.handover(arguments).output().unwrap()
     }
 
-    /// Runs a command of `handover` and returns its reply as JSON.
+    /// Runs a command of `handover` and returns its reply or its refusal as JSON.
     pub(crate) fn json(&self, arguments: &[&str]) -> Value {
         Self::reply(arguments, self.ask(&[arguments, &["--json"]].concat()))
     }
@@ -137,9 +149,10 @@ impl Scene {
     }
 
     fn reply(arguments: &[&str], output: Output) -> Value {
-        let text = String::from_utf8(output.stdout).unwrap();
-        serde_json::from_str(&text)
-            .unwrap_or_else(|error| panic!("{arguments:?}: {error}: {text}{}", String::from_utf8_lossy(&output.stderr)))
+        let is_refused = output.status.code() == Some(1) && output.stdout.is_empty();
+        let text = String::from_utf8(if is_refused { output.stderr } else { output.stdout }).unwrap();
+        let said: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{arguments:?}: {error}: {text}"));
+        if is_refused { said["error"].clone() } else { said }
     }
 
     /// Writes the settings file and accepts it as a person does.
@@ -175,6 +188,13 @@ impl Scene {
     pub(crate) fn worktrees(&self) -> Vec<PathBuf> {
         let listed = self.git(&["worktree", "list", "--porcelain"]);
         listed.lines().filter_map(|line| line.strip_prefix("worktree ")).skip(1).map(PathBuf::from).collect()
+    }
+
+    /// Returns the folders of all slots without asking git, which fails while a runner makes a worktree.
+    pub(crate) fn slot_folders(&self) -> Vec<PathBuf> {
+        let inside = |path: PathBuf| fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
+        let pools = inside(self.folder.path().join("data/handover/worktrees"));
+        pools.flat_map(inside).filter(|path| path.is_dir()).collect()
     }
 
     /// Deletes all slots (worktrees that one task after another uses), so that the next run has to make a slot.
@@ -243,12 +263,13 @@ impl Ran {
                     None => format!("bad({})", event["verdict"]["codes"][0].as_str().unwrap_or_default()),
                 },
                 "turn_ended" => event["end"].as_str()?.to_owned(),
-                "verified" if event["passed"] == true => "verified".to_owned(),
-                "verified" => "unverified".to_owned(),
+                // An output that is accepted, whether a check says something about it or not.
+                "checked" | "unchecked" => "verified".to_owned(),
+                "check_failed" | "rejected" => "unverified".to_owned(),
                 "blocked" => format!("blocked({})", event["blocker_type"].as_str().unwrap_or_default()),
                 "claimed" if event["attempt"] == 1 => return None,
                 "claimed" => format!("claimed({})", event["attempt"]),
-                "tool_call" | "checking" | "warning" => return None,
+                "tool_call" | "checking" | "warning" | "finished" | "setup" => return None,
                 other => other.to_owned(),
             })
         };

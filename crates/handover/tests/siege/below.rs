@@ -209,8 +209,9 @@ fn a_persons_script_operates_and_decides_by_token_only() {
 }
 
 fn code(ran: &ShellRan) -> String {
-    let reply: serde_json::Value = serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{ran:?}"));
-    if ran.code == 0 { "done".to_owned() } else { word(&reply["code"]) }
+    let printed = if ran.code == 0 { &ran.out } else { &ran.err };
+    let reply: serde_json::Value = serde_json::from_str(printed).unwrap_or_else(|_| panic!("{ran:?}"));
+    if ran.code == 0 { "done".to_owned() } else { word(&reply["error"]["code"]) }
 }
 
 /// A command that an agent's program started has the agent's rights. If the client of this program registered only one
@@ -245,7 +246,7 @@ fn tools_commands_act_as_the_agent_of_their_client() {
     assert_eq!(code(&client.shell(&["task", "checkpoint", &spare, "progress", "s", "--json"], None)), "done");
     client.must("agent_register", &json!({"name": "eva", "runtime": "t"}));
     let ran = client.shell(&send, None);
-    assert!(code(&ran) == "AGENT_REQUIRED" && ran.out.contains("eve") && ran.out.contains("eva"), "{ran:?}");
+    assert!(code(&ran) == "AGENT_REQUIRED" && ran.err.contains("eve") && ran.err.contains("eva"), "{ran:?}");
     drop(client);
     team.server.stop();
 }

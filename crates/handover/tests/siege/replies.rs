@@ -77,10 +77,12 @@ fn the_command_line_asks_for_a_person_who_answers() {
         (output.status.code(), text)
     };
     let how = format!("handover inbox reply {message} TEXT");
-    for words in [vec!["inbox", "read"], vec!["inbox", "list"], vec!["status"]] {
+    for words in [vec!["inbox", "read"], vec!["inbox", "list"]] {
         let (code, text) = run(&words, None);
         assert!(code == Some(0) && text.contains(&how), "{words:?}: {text}");
     }
+    let (code, text) = run(&["status"], None);
+    assert!(code == Some(0) && text.contains("handover answer 1 \"...\""), "{text}");
     for mark in [None].into_iter().chain(handover::below::marks().map(Some)) {
         let (code, text) = run(&["inbox", "reply", &message, "yes"], mark);
         assert!(code == Some(1) && text.contains("NOT_A_PERSON"), "{mark:?}: {text}");

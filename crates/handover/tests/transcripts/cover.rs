@@ -150,6 +150,9 @@ pub(super) const UNREACHABLE: &[(&str, &str)] = &[
     ("GIT_MISSING", "the machine would need to have no git; tests of worktrees have it"),
     ("GIT_TIMEOUT", "it takes minutes; tests of worktrees have it"),
     ("PATH_UNUSABLE", "a folder that cannot be written is none for root; tests of worktrees have it"),
+    ("IDENTITY_MISSING", "no tool merges into a person's branch; tests of `merge` have it"),
+    ("SLOTS_USED", "only the runner uses slots; tests of slots have it"),
+    ("SLOT_IN_USE", "the same"),
     ("INTERNAL_ERROR", "is no refusal"),
 ];
 

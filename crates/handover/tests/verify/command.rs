@@ -75,7 +75,7 @@ impl Site {
 
     fn json(&self, arguments: &[&str]) -> Value {
         let output = self.run(&[arguments, &["--json"]].concat(), None);
-        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{arguments:?} {output:?}"))
+        reply(&output).unwrap_or_else(|| panic!("{arguments:?} {output:?}"))
     }
 
     /// Runs `handover task verify`. Returns the exit code and the reply.
@@ -86,13 +86,22 @@ impl Site {
     fn verify_below(&self, arguments: &[&str], mark: Option<&str>) -> (i32, Value) {
         let all = [&["task", "verify", self.task.as_str(), "--json", "--output-ref"], arguments].concat();
         let output = self.run(&all, mark);
-        let reply = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{arguments:?} {output:?}"));
+        let reply = reply(&output).unwrap_or_else(|| panic!("{arguments:?} {output:?}"));
         (output.status.code().unwrap(), reply)
     }
 
     fn task(&self) -> Value {
         self.json(&["task", "show", &self.task])
     }
+}
+
+/// Returns the reply of a command as JSON. Of a command that failed, returns the error on standard error.
+fn reply(output: &Output) -> Option<Value> {
+    if output.status.success() {
+        return serde_json::from_slice(&output.stdout).ok();
+    }
+    let printed: Value = serde_json::from_slice(&output.stderr).ok()?;
+    printed.get("error").cloned()
 }
 
 fn code(found: &(i32, Value)) -> (i32, &str) {
@@ -180,8 +189,9 @@ fn an_agent_verifies_what_it_holds() {
     let mut verify = |arguments: &[&str]| {
         let all = [&["task", "verify", site.task.as_str(), "--json", "--output-ref", "out.json"], arguments].concat();
         let ran = client.shell(&all, None);
-        let reply: Value = serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{ran:?}"));
-        format!("{} {}", ran.code, reply["code"].as_str().unwrap_or_default())
+        let printed = if ran.code == 0 { &ran.out } else { &ran.err };
+        let reply: Value = serde_json::from_str(printed).unwrap_or_else(|_| panic!("{ran:?}"));
+        format!("{} {}", ran.code, reply["error"]["code"].as_str().unwrap_or_default())
     };
     assert_eq!(verify(&[]), "1 CLAIM_LOST");
     assert_eq!(verify(&["--agent-id", "quinn"]), "1 AGENT_ELSEWHERE");

@@ -6,7 +6,7 @@ use wire::output::OutputKind;
 
 use super::turn_files::TurnFiles;
 use super::{AttemptError, AttemptRun};
-use crate::outcome::{self, AgentAnswer, AgentResult, AnswerContext};
+use crate::outcome::{self, AgentAnswer, AgentResult, AnswerContext, AnswerForm};
 
 impl AttemptRun {
     pub(crate) fn files(&self, turn: TurnId) -> TurnFiles {
@@ -16,8 +16,9 @@ impl AttemptRun {
     /// Reads a text as the answer of an agent in a turn, in the output format of that agent.
     pub(crate) fn read_answer(&self, turn: TurnId, text: &str) -> AgentAnswer {
         let wanted = match self.worker.member.settings.output() {
-            OutputSettings::Handoff => OutputKind::Handoff,
-            OutputSettings::Envelope | OutputSettings::Plain => OutputKind::Envelope,
+            OutputSettings::Handoff => AnswerForm::Document(OutputKind::Handoff),
+            OutputSettings::Envelope => AnswerForm::Document(OutputKind::Envelope),
+            OutputSettings::Plain => AnswerForm::Plain,
         };
         let input = self.files(turn).record().input();
         outcome::read(text, &AnswerContext { wanted, agent: Some(self.worker.agent), input: input.as_ref() })

@@ -6,7 +6,10 @@ use std::path::{Path, PathBuf};
 use engine::id::{TaskId, WorkflowId};
 
 use base::ground::clock::{Clock as _, SystemClock};
-use git::branch::{self, Author, BranchTip, CommitResult, Merge, MergeResult, TaskWorkspace, UncommittedPath};
+use git::branch::{
+    self, Author, BranchSubject, BranchTip, CommitResult, Merge, MergePlan, MergeResult, ReadyMerge, TaskWorkspace,
+    UncommittedPath,
+};
 use git::repository::{GitRepository, reference};
 use git::slot::{ExistingBranch, SavedWork, SlotOrder, SlotPool, TakenSlot};
 use git::{Dirt, Git, GitProblem, TreeState, remnant};
@@ -19,6 +22,8 @@ pub enum WorkPlace {
         line: BranchTip,
         /// The commit on which the branch of the attempt began.
         base_commit: String,
+        /// The number of the slot. `None` for a worktree that version 0.1.0 made.
+        slot: Option<u32>,
     },
     /// The project's folder, which is used when there is no git repository.
     Folder(PathBuf),
@@ -44,8 +49,31 @@ pub struct WorktreeGround {
     pub git: Git,
     pub root: PathBuf,
     /// The slots of the repository. `None` when the project is in no git repository.
-    slots: Option<RunnerSlots>,
-    turn: tokio::sync::Semaphore,
+    pub(super) slots: Option<RunnerSlots>,
+    pub(super) turn: tokio::sync::Semaphore,
+}
+
+/// The attempt for which a worktree is prepared or found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AttemptPlace {
+    pub workflow: WorkflowId,
+    pub task: TaskId,
+    pub attempt: u32,
+    /// True when the attempt had a worktree before. Its branch may then have work without a worktree.
+    pub continues: bool,
+    /// The facts about a task of the standing list. `None` for a task of a plan.
+    pub list: Option<ListPlace>,
+}
+
+/// A task of the standing list. It has a branch of its own, which only a person merges.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListPlace {
+    pub number: u32,
+    pub name: String,
+    /// The branch of the unmerged work on which the task depends. `None` when the task starts from the person's branch.
+    pub after: Option<String>,
+    /// The branch that the task delivered before it was sent back.
+    pub delivered: Option<String>,
 }
 
 /// The slots (worktrees outside of the repository) that the runner of one store uses.
@@ -55,6 +83,8 @@ pub struct RunnerSlots {
     /// A name of the store. Runners of other stores may use the same repository, and the name keeps the slots of their
     /// tasks apart from the slots of this store's tasks.
     pub store: String,
+    /// The largest number of slots. Beyond it, the task that waits longest for a person gives up its slot.
+    pub limit: Option<u32>,
 }
 
 impl WorktreeGround {
@@ -69,19 +99,52 @@ impl WorktreeGround {
 
     /// Prepares a slot (a worktree outside of the repository) for an attempt. If an earlier runner already prepared the
     /// slot, returns the slot with its files. Returns the project's folder when there is no git repository.
-    pub async fn place(&self, workflow: WorkflowId, task: TaskId, attempt: u32) -> Result<WorkPlace, GitProblem> {
+    pub async fn place(&self, of: &AttemptPlace) -> Result<WorkPlace, GitProblem> {
         let Some(slots) = &self.slots else { return Ok(WorkPlace::Folder(self.root.clone())) };
         let _turn = self.turn.acquire().await;
-        let line = branch::line(&self.git, &self.root, &workflow.to_string(), None).await?;
-        let branch = branch::task_branch(&task.to_string(), attempt);
+        let line = self.line(of).await?;
+        let owner = slots.owner(of.task, of.attempt);
+        let (branch, existing) = match &of.list {
+            None if of.continues => (branch::task_branch(&of.task.to_string(), of.attempt), ExistingBranch::Continue),
+            None => (branch::task_branch(&of.task.to_string(), of.attempt), ExistingBranch::Refuse),
+            Some(list) => (self.list_branch(list, (&owner, &line)).await?, ExistingBranch::Continue),
+        };
         if let Some(old) = self.old_worktree(&line, &branch).await? {
             return Ok(old);
         }
-        let owner = slots.owner(task, attempt);
-        let (existing, limit, now_ms) = (ExistingBranch::Refuse, None, now_ms());
+        let (limit, now_ms) = (slots.limit, now_ms());
         let order = SlotOrder { owner: &owner, branch: &branch, base: &line, existing, limit, now_ms };
         let taken = slots.pool.take(&self.git, &self.root, order).await?;
         Ok(self.worktree(taken, line))
+    }
+
+    /// Returns the branch from which the work of a task starts. For a task of a plan it is the plan's branch, into which
+    /// the work is merged, too. For a task of the standing list it is the branch that the person has checked out, or
+    /// the branch of unmerged work on which the task depends.
+    async fn line(&self, of: &AttemptPlace) -> Result<BranchTip, GitProblem> {
+        let Some(list) = &of.list else {
+            return branch::line(&self.git, &self.root, &of.workflow.to_string(), None).await;
+        };
+        let repository = GitRepository::find(&self.git, &self.root).await?;
+        let base = match repository.base(&self.git, list.after.as_deref()).await {
+            // The branch of the other task was merged and deleted in the meantime.
+            Err(GitProblem::BaseNotFound(_)) if list.after.is_some() => repository.base(&self.git, None).await?,
+            found => found?,
+        };
+        Ok(BranchTip { branch: base.name, tip: base.commit })
+    }
+
+    /// Returns the branch of a task of the standing list: the branch of its slot, the branch that it delivered before,
+    /// or a new branch.
+    async fn list_branch(&self, list: &ListPlace, (owner, line): (&str, &BranchTip)) -> Result<String, GitProblem> {
+        let records = self.slots.as_ref().map_or(Ok(Vec::new()), |slots| slots.pool.records())?;
+        let own = records.iter().find(|(_, record)| record.used.owner() == Some(owner));
+        if let Some(branch) = own.and_then(|(_, record)| record.used.branch()).or(list.delivered.as_deref()) {
+            return Ok(branch.to_owned());
+        }
+        let subject = BranchSubject::Task { number: u64::from(list.number), name: &list.name };
+        let started = branch::start_branch(&self.git, &self.root, subject, &line.tip, |_| false).await?;
+        Ok(started.branch)
     }
 
     /// Returns the worktree inside of the repository that version 0.1.0 made for an attempt, or `None`. An attempt that
@@ -96,7 +159,7 @@ impl WorktreeGround {
         let Some(workspace) = found.filter(is_old) else { return Ok(None) };
         let fork = repository.fork(&self.git, &reference(branch), &line.tip).await?;
         let base_commit = fork.unwrap_or_else(|| line.tip.clone());
-        Ok(Some(WorkPlace::Worktree { workspace, line: line.clone(), base_commit }))
+        Ok(Some(WorkPlace::Worktree { workspace, line: line.clone(), base_commit, slot: None }))
     }
 
     fn is_slot(&self, path: &Path) -> bool {
@@ -107,19 +170,27 @@ impl WorktreeGround {
     }
 
     /// Returns the worktree in which an attempt works, or `None` when no worktree has the attempt's branch checked out.
-    pub async fn standing(
-        &self,
-        workflow: WorkflowId,
-        task: TaskId,
-        attempt: u32,
-    ) -> Result<Option<WorkPlace>, GitProblem> {
+    pub async fn standing(&self, of: &AttemptPlace) -> Result<Option<WorkPlace>, GitProblem> {
         let Some(slots) = &self.slots else { return Ok(None) };
         let _turn = self.turn.acquire().await;
-        let line = branch::line(&self.git, &self.root, &workflow.to_string(), None).await?;
-        match slots.pool.find(&self.git, &self.root, &slots.owner(task, attempt)).await? {
+        let line = self.line(of).await?;
+        match slots.pool.find(&self.git, &self.root, &slots.owner(of.task, of.attempt)).await? {
             Some(taken) => Ok(Some(self.worktree(taken, line))),
-            None => self.old_worktree(&line, &branch::task_branch(&task.to_string(), attempt)).await,
+            None => self.old_worktree(&line, &branch::task_branch(&of.task.to_string(), of.attempt)).await,
         }
+    }
+
+    /// Keeps the slot of an attempt whose task waits for a person.
+    pub fn keep_slot(&self, task: TaskId, attempt: u32) -> Result<(), GitProblem> {
+        let Some(slots) = &self.slots else { return Ok(()) };
+        slots.pool.keep(&slots.owner(task, attempt), now_ms())
+    }
+
+    /// Commits the work of tasks that wait for a person since a time before `before_ms`, and frees their slots.
+    pub async fn give_up_before(&self, before_ms: i64) -> Result<(), GitProblem> {
+        let Some(slots) = &self.slots else { return Ok(()) };
+        let _turn = self.turn.acquire().await;
+        slots.pool.give_up_before(&self.git, &self.root, before_ms).await.map(drop)
     }
 
     /// Saves the work that an agent left in its slot on another branch or on no branch, so that the attempt's branch is
@@ -130,19 +201,22 @@ impl WorktreeGround {
         slots.pool.save(&self.git, &self.root, &slots.owner(task, attempt)).await
     }
 
-    fn worktree(&self, taken: TakenSlot, line: BranchTip) -> WorkPlace {
+    pub(super) fn worktree(&self, taken: TakenSlot, line: BranchTip) -> WorkPlace {
         let workspace = TaskWorkspace { repository: self.root.clone(), path: taken.path, branch: taken.branch };
-        WorkPlace::Worktree { workspace, line, base_commit: taken.base_commit }
+        WorkPlace::Worktree { workspace, line, base_commit: taken.base_commit, slot: Some(taken.number) }
     }
 
     /// Frees the slot (worktree) of an attempt for another attempt, and deletes the attempt's branch. Keeps the branch
     /// when its work is on no other branch.
-    pub async fn forget(&self, workflow: WorkflowId, task: TaskId, attempt: u32) -> Result<(), GitProblem> {
+    pub async fn forget(&self, of: &AttemptPlace) -> Result<(), GitProblem> {
         let Some(slots) = &self.slots else { return Ok(()) };
         let _turn = self.turn.acquire().await;
-        let _saved = slots.pool.free(&self.git, &self.root, &slots.owner(task, attempt)).await?;
-        let line = branch::line(&self.git, &self.root, &workflow.to_string(), None).await?;
-        let branch = branch::task_branch(&task.to_string(), attempt);
+        let _saved = slots.pool.free(&self.git, &self.root, &slots.owner(of.task, of.attempt)).await?;
+        if of.list.is_some() {
+            return Ok(());
+        }
+        let line = self.line(of).await?;
+        let branch = branch::task_branch(&of.task.to_string(), of.attempt);
         branch::forget(&self.git, &self.root, (&line, &branch), now_ms()).await.map(drop)
     }
 
@@ -162,24 +236,28 @@ impl WorktreeGround {
         }
     }
 
-    /// Merges a commit of the attempt into the workflow's branch.
-    pub async fn merge(
-        &self,
-        place: &WorkPlace,
-        head: &str,
-        message: &str,
-        author: &Author,
-    ) -> Result<Option<MergeResult>, GitProblem> {
-        let WorkPlace::Worktree { line, .. } = place else { return Ok(None) };
-        let merge = Merge {
+    /// Returns the request to merge a commit of the attempt into the workflow's branch. Returns `None` outside of git.
+    pub fn merge_request(&self, place: &WorkPlace, head: &str, message: &str, author: &Author) -> Option<Merge> {
+        let WorkPlace::Worktree { line, .. } = place else { return None };
+        Some(Merge {
             repository: self.root.clone(),
             branch: line.branch.clone(),
             head: head.to_owned(),
             message: message.to_owned(),
             author: author.clone(),
-        };
+        })
+    }
+
+    /// Prepares a merge into the workflow's branch without moving the branch.
+    pub async fn plan_merge(&self, merge: &Merge) -> Result<MergePlan, GitProblem> {
         let _turn = self.turn.acquire().await;
-        branch::merge(&self.git, &merge).await.map(Some)
+        branch::plan_merge(&self.git, merge).await
+    }
+
+    /// Moves the workflow's branch as prepared. Returns `None` when another merge moved it in the meantime.
+    pub async fn make_merge(&self, merge: &Merge, ready: &ReadyMerge) -> Result<Option<MergeResult>, GitProblem> {
+        let _turn = self.turn.acquire().await;
+        branch::make_merge(&self.git, merge, ready).await
     }
 
     /// Merges the workflow's branch into the attempt's worktree. The agent then resolves the conflict markers in the
@@ -269,8 +347,14 @@ impl WorktreeGround {
 }
 
 impl RunnerSlots {
-    fn owner(&self, task: TaskId, attempt: u32) -> String {
+    /// Returns the name under which a slot belongs to an attempt of a task.
+    pub fn owner(&self, task: TaskId, attempt: u32) -> String {
         format!("{} {task}-{attempt}", self.store)
+    }
+
+    /// Returns the owner of a slot in which checks run beside the tasks, such as `baseline`.
+    pub(super) fn side_owner(&self, name: &str) -> String {
+        format!("{} {name}", self.store)
     }
 }
 
@@ -285,6 +369,22 @@ impl WorkPlace {
         match self {
             Self::Worktree { workspace, .. } => &workspace.path,
             Self::Folder(path) => path,
+        }
+    }
+
+    /// Returns the name of the branch that the work started from, in the words for a person.
+    pub fn base_name(&self) -> &str {
+        match self {
+            Self::Worktree { line, .. } => &line.branch,
+            Self::Folder(_) => "this folder",
+        }
+    }
+
+    /// Returns the number of the slot, for a place that is one.
+    pub fn slot(&self) -> Option<u32> {
+        match self {
+            Self::Worktree { slot, .. } => *slot,
+            Self::Folder(_) => None,
         }
     }
 

@@ -4,16 +4,17 @@
 use std::collections::BTreeSet;
 
 use engine::Refusal;
+use engine::delivery::DeliveryState;
 use engine::id::TaskId;
 use engine::list::{TurnQuery, Whose};
 use engine::task::Task;
 use engine::turn::Turn;
 
+use crate::attempt::AttemptError;
 use crate::attempt::place::WorkPlace;
 use crate::attempt::shared::{RunEvent, RunNews, RunnerShared};
 use crate::attempt::step::is_over;
 use base::error::Error;
-use git::GitProblem;
 use git::branch::Author;
 use git::slot::SavedWork;
 
@@ -33,22 +34,30 @@ pub(crate) async fn clear(shared: &RunnerShared) -> Result<(), Error> {
         };
         let turns = turns(shared, task, attempt).await?;
         let ours = turns.iter().all(|turn| turn.runner == shared.name && turn.ended().is_some());
-        if ours && is_over(&row, attempt) {
+        if ours && is_over(&row, attempt) && !is_kept(shared, &row, attempt).await? {
             let worker =
                 turns.first().and_then(|turn| shared.agents.values().find(|worker| worker.agent == turn.agent));
             let slug = worker.map_or("handover", |worker| worker.member.settings.slug.as_str()).to_owned();
             let author = Author { name: slug.clone(), slug: slug.clone() };
             if let Err(problem) = remove(shared, (&row, attempt), &author, &turns).await {
                 let text = stays(&problem);
-                shared.tell(RunNews { task, name: row.name.clone(), agent: slug, what: RunEvent::Warning { text } });
+                let (number, name) = (Some(row.number), row.name.clone());
+                shared.tell(RunNews { task, number, name, agent: slug, what: RunEvent::Warning { text } });
             }
         }
     }
     Ok(())
 }
 
+/// Tells whether the files of a finished attempt stay, because its work waits for a person who may send it back.
+pub(crate) async fn is_kept(shared: &RunnerShared, task: &Task, attempt: u32) -> Result<bool, Error> {
+    let id = task.id;
+    let delivery = shared.service.view(move |world| Ok(world.delivery(id)?.cloned())).await?;
+    Ok(delivery.is_some_and(|delivery| delivery.attempt == attempt && delivery.state == DeliveryState::Waiting))
+}
+
 /// Returns the warning that the worktree of an attempt stays until the next run.
-pub(crate) fn stays(problem: &GitProblem) -> String {
+pub(crate) fn stays(problem: &impl std::fmt::Display) -> String {
     format!("the worktree could not be removed and stays until the next run: {problem}")
 }
 
@@ -75,7 +84,7 @@ pub(crate) async fn remove_folders(shared: &RunnerShared, task: TaskId, attempt:
 
 /// Returns the attempts that have a folder on this machine. An attempt's folder is created before all other files of
 /// the attempt and is removed last.
-fn found(shared: &RunnerShared) -> BTreeSet<(TaskId, u32)> {
+pub(crate) fn found(shared: &RunnerShared) -> BTreeSet<(TaskId, u32)> {
     let folders = std::fs::read_dir(shared.state.join("turns")).into_iter().flatten().flatten();
     folders.filter_map(|entry| attempt(entry.file_name().to_str()?)).collect()
 }
@@ -93,20 +102,28 @@ pub(crate) async fn remove(
     (task, attempt): (&Task, u32),
     author: &Author,
     turns: &[Turn],
-) -> Result<Option<String>, GitProblem> {
+) -> Result<Option<String>, AttemptError> {
     shared.ground.clean_up(task.id, attempt).await?;
     if let Some(saved) = shared.ground.save(task.id, attempt).await? {
         let text = saved_elsewhere(&saved);
         let (name, agent) = (task.name.clone(), author.slug.clone());
-        shared.tell(RunNews { task: task.id, name, agent, what: RunEvent::Warning { text } });
+        shared.tell(RunNews {
+            task: task.id,
+            number: Some(task.number),
+            name,
+            agent,
+            what: RunEvent::Warning { text },
+        });
     }
-    let kept = match shared.ground.standing(task.workflow, task.id, attempt).await? {
+    let of = shared.attempt_place(task, attempt).await?;
+    let kept = match shared.ground.standing(&of).await? {
         Some(place @ WorkPlace::Worktree { .. }) => {
+            shared.end_checks(&place, task.id, attempt).await?;
             let kept = shared.ground.keep(&place, author).await?;
             shared.ground.clear(&place, (task.id, attempt), kept).await?
         }
         Some(WorkPlace::Folder(_)) | None => {
-            shared.ground.forget(task.workflow, task.id, attempt).await?;
+            shared.ground.forget(&of).await?;
             None
         }
     };

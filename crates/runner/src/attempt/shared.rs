@@ -1,7 +1,7 @@
 //! The state that all attempts of a runner share: the store, the team of agents, the worktrees, and the channel that
 //! brings news to the screen.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,6 +12,7 @@ use engine::{Caller, Command, Reply, Rights};
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
+use crate::attempt::baseline::BaselineRuns;
 use crate::attempt::place::WorktreeGround;
 use crate::outcome::OutputVerdict;
 use crate::turn_proof;
@@ -47,6 +48,8 @@ pub struct RunnerAgent {
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunNews {
     pub task: TaskId,
+    /// The short number of the task. `None` for news that belong to no task.
+    pub number: Option<u32>,
     pub name: String,
     pub agent: String,
     pub what: RunEvent,
@@ -54,24 +57,183 @@ pub struct RunNews {
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum RunEvent {
-    Claimed { attempt: u32 },
-    Started { turn: TurnId, purpose: Purpose },
-    Tool { turn: TurnId, name: String },
-    Text { turn: TurnId, text: String },
-    Spent { turn: TurnId, usd_micros: Option<u64>, tokens: Option<u64> },
-    Ended { turn: TurnId, end: engine::turn::TurnEnd, reason: Option<String>, verdict: Option<OutputVerdict>, ms: u64 },
-    Checking { command: String },
-    Verified { passed: bool, problem: Option<String> },
-    Reviewed { session: String, found: u32, open: u32, problem: Option<String> },
-    Merged { commit: String },
-    Conflict { paths: Vec<String> },
-    Completed { summary: String },
-    Asks { question: String },
-    WantsApproval { approval: String, operation: String },
-    Blocked { kind: String, reason: String },
-    Failed { reason: String },
-    Returned { reason: String },
-    Warning { text: String },
+    Claimed {
+        attempt: u32,
+    },
+    /// A turn started. `retry` is set when the turn follows work that was not good enough.
+    Started {
+        turn: TurnId,
+        purpose: Purpose,
+        retry: Option<RetryNote>,
+    },
+    Tool {
+        turn: TurnId,
+        name: String,
+    },
+    Text {
+        turn: TurnId,
+        text: String,
+    },
+    Spent {
+        turn: TurnId,
+        usd_micros: Option<u64>,
+        tokens: Option<u64>,
+    },
+    Ended {
+        turn: TurnId,
+        end: engine::turn::TurnEnd,
+        reason: Option<String>,
+        verdict: Option<OutputVerdict>,
+        ms: u64,
+    },
+    /// The setup commands run in the worktree.
+    Setup {
+        command: String,
+    },
+    SetupFailed {
+        problem: FailedSetup,
+    },
+    /// The agent finished its work, and the work is committed.
+    Finished {
+        files: u32,
+        added: u32,
+        removed: u32,
+        summary: String,
+    },
+    /// The task was to change files, and the agent changed none.
+    NoChanges {
+        summary: String,
+    },
+    Checking {
+        command: String,
+    },
+    Checked {
+        command: String,
+        ms: u64,
+        flaky: Option<(u32, u32)>,
+    },
+    /// No check says anything about the work. The text has the reason.
+    Unchecked {
+        why: String,
+    },
+    /// A check of the project failed in each of its runs.
+    CheckFailed {
+        command: String,
+        end: CheckFailure,
+        runs: u32,
+        last_line: String,
+    },
+    /// The output does not meet its contract. The text has the problems, one on each line.
+    Rejected {
+        problem: String,
+    },
+    BaselineFails {
+        command: String,
+        exit_code: Option<i32>,
+        last_line: String,
+    },
+    BaselinePasses {
+        command: String,
+    },
+    /// The branch of a plan fails a check that passed before the named tasks were merged.
+    TipFailed {
+        branch: String,
+        command: String,
+        last_line: String,
+        tasks: Vec<String>,
+    },
+    Reviewed {
+        session: String,
+        found: u32,
+        open: u32,
+        problem: Option<String>,
+    },
+    Merged {
+        commit: String,
+    },
+    Conflict {
+        paths: Vec<String>,
+    },
+    /// The task is completed. `waits_for_merge` is true when its work is on a branch of its own and waits for a person.
+    Completed {
+        summary: String,
+        usd_micros: Option<u64>,
+        ms: u64,
+        waits_for_merge: bool,
+    },
+    Asks {
+        question: String,
+    },
+    WantsApproval {
+        approval: String,
+        operation: String,
+    },
+    Blocked {
+        kind: String,
+        reason: String,
+    },
+    Failed {
+        reason: String,
+    },
+    Returned {
+        reason: String,
+    },
+    /// The program of the agent crashed, and the task rests before it is tried again.
+    Crashed {
+        reason: String,
+        again_ms: u64,
+        attempt: u32,
+        of: u32,
+    },
+    /// The program of the agent cannot work until a person does something.
+    AgentRests {
+        reason: String,
+        advice: String,
+    },
+    Warning {
+        text: String,
+    },
+}
+
+/// The reason for another turn of a worker whose work was not good enough.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RetryNote {
+    /// The thing that the agent gets, such as "the output of npm test".
+    pub with: String,
+    pub number: u32,
+    pub of: u32,
+}
+
+/// The end of a check that failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CheckFailure {
+    Exited(i32),
+    Signalled(i32),
+    TooMuchOutput,
+    Other,
+}
+
+/// A task that was merged into the branch of its plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct MergedTask {
+    /// The number and the name of the task.
+    pub(crate) name: String,
+    /// The commit from which the task started.
+    pub(crate) base: String,
+    /// The branch of the plan.
+    pub(crate) branch: String,
+    /// The last commit of the branch after the merge.
+    pub(crate) tip: String,
+}
+
+/// A setup command that failed, so that the runner claims no further task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FailedSetup {
+    pub command: String,
+    /// The end of the command in words, such as "exited with 1".
+    pub how: String,
+    /// The last lines that the command printed.
+    pub last_lines: String,
 }
 
 /// The largest number of news items (events of a run) that wait for the screen. Further items are dropped, because the
@@ -87,6 +249,15 @@ pub struct RunnerShared {
     /// The state folder on this machine, with the folders of turns, program homes and stored objects.
     pub state: PathBuf,
     pub settings: settings::TeamSettings,
+    /// The permits that limit how many checks run at once, for all agents together.
+    pub checks: Semaphore,
+    pub baselines: BaselineRuns,
+    /// The setup command that failed in this run. While there is one, the runner claims no task.
+    setup_problem: Mutex<Option<FailedSetup>>,
+    /// The agents with a turn in this run that succeeded.
+    succeeded: Mutex<BTreeSet<String>>,
+    /// The tasks that this run merged into the branches of plans.
+    merged: Mutex<BTreeMap<engine::id::WorkflowId, Vec<MergedTask>>>,
     pub team: Team,
     pub agents: BTreeMap<String, Arc<RunnerAgent>>,
     /// The name by which the store knows this runner.
@@ -128,6 +299,11 @@ impl RunnerShared {
             store: parts.store,
             ground: parts.ground,
             state: parts.state,
+            checks: Semaphore::new(usize::try_from(parts.settings.verify.parallel).unwrap_or(1)),
+            baselines: BaselineRuns::default(),
+            setup_problem: Mutex::default(),
+            succeeded: Mutex::default(),
+            merged: Mutex::default(),
             settings: parts.settings,
             team: parts.team,
             agents: BTreeMap::new(),
@@ -196,6 +372,31 @@ impl RunnerShared {
              `handover trust`, then unblock the task",
             script.name, member.settings.slug
         ))
+    }
+
+    /// Records that a setup command failed. The runner claims no further task afterwards.
+    pub fn fail_setup(&self, problem: FailedSetup) {
+        let mut known = self.setup_problem.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get_or_insert(problem);
+    }
+
+    /// Records that a turn of an agent succeeded. Returns true for the first such turn of this run.
+    pub(crate) fn is_first_success(&self, slug: &str) -> bool {
+        self.succeeded.lock().unwrap_or_else(PoisonError::into_inner).insert(slug.to_owned())
+    }
+
+    /// Records that a task was merged into the branch of its plan.
+    pub(crate) fn add_merged(&self, workflow: engine::id::WorkflowId, task: MergedTask) {
+        self.merged.lock().unwrap_or_else(PoisonError::into_inner).entry(workflow).or_default().push(task);
+    }
+
+    /// Returns the tasks that this run merged, for each plan.
+    pub(crate) fn merged(&self) -> BTreeMap<engine::id::WorkflowId, Vec<MergedTask>> {
+        self.merged.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub fn setup_problem(&self) -> Option<FailedSetup> {
+        self.setup_problem.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub fn wish(&self) -> RunnerOrder {

@@ -15,6 +15,7 @@ use engine::checkpoint::Kind;
 use engine::id::{AgentId, ApprovalId, TurnId};
 use engine::limits;
 use engine::review::RoundState;
+use engine::sent_back::{SendBackNote, SentBack};
 use engine::task::{BlockKind, Status, Task};
 use engine::turn::{Purpose, Turn, TurnEnd, progress_limit_reached};
 use engine::view::AttemptView;
@@ -72,8 +73,17 @@ pub enum TurnReason {
     Failed {
         evidence: String,
     },
+    /// The agent's work passes the checks alone, but not together with the work of other tasks.
+    TipFailed {
+        evidence: String,
+    },
     /// A review of the work found problems, which the agent has to answer.
     Reviewed,
+    /// A person sent the finished work back, with a text and remarks about places in the work.
+    SentBack {
+        text: String,
+        notes: Vec<SendBackNote>,
+    },
 }
 
 /// The facts that the runner adds to the facts of the store when it decides the next step of an attempt.
@@ -181,8 +191,17 @@ fn answer_after(facts: &AttemptView, at: Timestamp) -> String {
     decided.map_or_else(|| "Go on.".to_owned(), |row| row.note.summary.clone())
 }
 
+/// Returns the record with which the task was sent back after its last turn, and the text of the person.
+fn sent_back_after(facts: &AttemptView, turn: &Turn) -> Option<(String, SentBack)> {
+    let newer = facts.checkpoints.iter().rev().filter(|row| row.at >= ended_at(turn));
+    newer.into_iter().find_map(|row| Some((row.note.summary.clone(), SentBack::of(&facts.task, row)?)))
+}
+
 fn after(facts: &AttemptView, given: &StepInput<'_>, last: &Turn) -> AttemptStep {
     let Some(ended) = last.ended() else { return AttemptStep::Recover(last.id) };
+    if let Some((text, record)) = sent_back_after(facts, last) {
+        return AttemptStep::Turn(Purpose::SentBack, TurnReason::SentBack { text, notes: record.notes });
+    }
     let reason = || ended.reason.clone().unwrap_or_else(|| ended.end.to_string());
     match ended.end {
         TurnEnd::Finished => {}

@@ -14,11 +14,12 @@ use tokio::time::Instant;
 use crate::attempt::AttemptRun;
 use crate::attempt::place::{RunnerSlots, WorktreeGround};
 use crate::attempt::shared::{RunNews, RunnerAgent, RunnerOrder, RunnerParts, RunnerShared};
-use crate::claim::run;
+use crate::claim::lock;
 use crate::verify::{EvaluatorAnswer, EvaluatorQuestion, Judgement};
 use base::Service;
 use base::ground::digest::sha256;
 use base::people::principal;
+use base::project::effective;
 use base::project::place::StorePlace;
 use base::project::team::{NotReady, Team};
 use base::project::trust;
@@ -74,20 +75,30 @@ pub async fn open(
     wish: watch::Receiver<RunnerOrder>,
 ) -> Result<Opened, NotOpened> {
     let root = site.place.root.clone().ok_or(NotOpened::NoProject)?;
-    let all = trust::require(&root, base::project::place::data_folder().as_deref())?.settings;
+    let (data, detected) = (base::project::place::data_folder(), effective::find_here(&root));
+    // A person who has no agent needs one first. There is nothing to accept before.
+    if trust::view_with(&root, data.as_deref(), &detected)?.written.team.agents.is_empty() {
+        return Err(NotReady::NoAgent.into());
+    }
+    let all = trust::require_with(&root, data.as_deref(), &detected)?.settings;
     let team = Team::gather(&root, &all.team, std::env::var_os("PATH").as_deref())?;
     let host = principal::host();
-    let Some(lock) = run::only_one(site.live, &host, "lock")? else {
+    let Some(lock) = lock::only_one(site.live, &host, "lock")? else {
         return Err(NotOpened::RunnerActive { host });
     };
-    if run::is_held(&old_locks(site), &host)? {
+    if lock::is_held(&old_locks(site), &host)? {
         return Err(NotOpened::RunnerActive { host });
     }
     let git = Git { held: Some(Arc::new(hands(site.live, &host).await?)), ..Git::default() };
     let store = base::project::place::absolute(&site.place.store);
-    let slots = slots(&git, &root, all.worktrees.as_deref(), &store).await?;
+    let mut slots = slots(&git, &root, all.worktrees.as_deref(), &store).await?;
     let every = all.team.agents.iter().map(|agent| usize::try_from(agent.max_parallel).unwrap_or(usize::MAX));
     let at_once = at_once.unwrap_or_else(|| every.fold(0_usize, usize::saturating_add));
+    if let Some(slots) = &mut slots {
+        // One more slot is for the baselines.
+        let turns = u32::try_from(at_once).unwrap_or(u32::MAX);
+        slots.limit = Some(turns.saturating_mul(all.team.worktree.slots_per_turn).saturating_add(1));
+    }
     let parts = RunnerParts {
         service: site.service.clone(),
         store,
@@ -162,7 +173,7 @@ fn old_locks(site: RunSite<'_>) -> PathBuf {
 async fn hands(state: &Path, host: &str) -> std::io::Result<File> {
     let begun = Instant::now();
     loop {
-        match run::only_one(state, host, "hands")? {
+        match lock::only_one(state, host, "hands")? {
             Some(file) => return Ok(file),
             None if begun.elapsed() > TIME_LIMIT_DEFAULT => return Err(std::io::ErrorKind::TimedOut.into()),
             None => tokio::time::sleep(PAUSE).await,
@@ -172,7 +183,7 @@ async fn hands(state: &Path, host: &str) -> std::io::Result<File> {
 
 /// Returns the session id of the runner. It depends only on the runner's name, so the runner has the same agents after
 /// a restart.
-fn session(host: &str) -> SessionId {
+pub(super) fn session(host: &str) -> SessionId {
     principal::derived(&format!("handover runner {host}"))
 }
 
@@ -210,7 +221,7 @@ pub async fn slots(
             SlotPool::of_repository(&data.join("handover").join("worktrees"), &repository.home, sha256)
         }
     };
-    Ok(Some(RunnerSlots { pool, store: sha256(store.as_bytes()).chars().take(12).collect() }))
+    Ok(Some(RunnerSlots { pool, store: sha256(store.as_bytes()).chars().take(12).collect(), limit: None }))
 }
 
 /// Returns a path with the links of its existing part resolved. The end of the path may not exist yet.

@@ -13,6 +13,7 @@ use engine::{DecisionStop, Need, Timestamp, TypedQuestion, World};
 use crate::attempt::shared::RunnerShared;
 use crate::verify::stored_brief;
 use base::error::Error;
+use base::people::untaken;
 use base::project::task_extra::TaskExtra;
 
 /// The largest number of claimable tasks that the runner looks at when it claims. It sees further tasks the next time,
@@ -123,7 +124,7 @@ pub(crate) fn unwanted(offered: &[Offered]) -> impl Iterator<Item = String> + '_
 }
 
 /// Returns the reason why a task is stuck, as one line. Returns `None` for a task that is not stuck.
-fn stuck(task: &Task) -> Option<String> {
+pub(crate) fn stuck(task: &Task) -> Option<String> {
     use engine::task::TaskState;
     let name = &task.name;
     match &task.state {
@@ -132,14 +133,7 @@ fn stuck(task: &Task) -> Option<String> {
         }
         TaskState::Blocked(block) => Some(format!("{name} is blocked ({}): {}", block.kind, block.reason)),
         TaskState::Failed { error, .. } => Some(format!("{name} failed: {error}")),
-        TaskState::Pending { .. } if task.unmet == 0 => {
-            let role = task.role.as_ref().map(|role| format!("the role {role}"));
-            let needs: Vec<String> = role.into_iter().chain(task.capabilities.iter().cloned()).collect();
-            (!needs.is_empty()).then(|| {
-                let needs = needs.join(", ");
-                format!("{name} needs an agent with {needs}, and no agent in .handover/config.toml has it")
-            })
-        }
+        TaskState::Pending { .. } if task.unmet == 0 => untaken::needs(task).map(|why| format!("{name} {why}")),
         TaskState::Pending { .. }
         | TaskState::Planning { .. }
         | TaskState::InProgress { .. }

@@ -1,17 +1,15 @@
 //! The main loop of the runner. It claims tasks for agents with free capacity and runs their attempts. It ends when
 //! nothing is left to do.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::path::Path;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use engine::id::{TaskId, WorkflowId};
-use engine::list::{TurnQuery, WorkflowFilter, WorkflowQuery};
-use engine::task::Task;
+use engine::list::{WorkflowFilter, WorkflowQuery};
+use engine::task::Status;
 use engine::workflow::{Workflow, WorkflowStatus};
-use engine::world::TaskIdNeed;
-use engine::{Caller, Command, Need, Reply, Rights};
+use engine::{Caller, Command, Reply, Rights};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
@@ -22,17 +20,20 @@ use crate::claim::fit;
 use crate::claim::lease::{self, HeldLeases};
 use crate::claim::prospect::{self, Offered, Prospect};
 use base::error::Error;
-use base::project::settings::team;
+use base::project::settings::team::{self, AgentWork};
 
 /// The longest sleep of the runner's loop. A change in the store wakes the loop earlier.
 const LOOK: Duration = Duration::from_secs(1);
 /// The time that the loop waits after a change in the store, so that changes in quick succession are handled together.
 const BREATH: Duration = Duration::from_millis(20);
-/// The pauses of an agent after a crash of its program. The first pause is `REST_MIN`. It doubles with each crash in a
-/// row, up to `REST_MAX`.
-const REST_MIN: Duration = Duration::from_millis(250);
-const REST_MAX: Duration = Duration::from_secs(60);
+/// The pauses of a task after a crash of its agent's program. The first pause is `REST_MIN`. Each further pause is
+/// `REST_GROWTH` times as long, up to `REST_MAX`.
+const REST_MIN: Duration = Duration::from_secs(1);
+const REST_GROWTH: u32 = 4;
+const REST_MAX: Duration = Duration::from_secs(5 * 60);
 const WORKFLOWS_MAX: u32 = 200;
+/// The longest time for which a task that waits for a person keeps its worktree. Afterwards its work is on its branch.
+const KEPT_MS_MAX: i64 = 7 * 24 * 60 * 60 * 1_000;
 /// The largest number of reasons for stuck workflows that are reported at the end. Further reasons are left out.
 const REASONS_MAX: usize = 20;
 
@@ -41,6 +42,8 @@ const REASONS_MAX: usize = 20;
 pub enum RunScope {
     /// The runner works on one workflow until the workflow is over or none of its tasks can continue.
     Workflow(WorkflowId),
+    /// The runner works on one task until the task is completed or cannot continue.
+    Task(TaskId),
     /// The runner works on all workflows that are ready or started, until a person stops the runner.
     All,
     /// The runner works on all workflows that are ready or started, until no task can be claimed and no turn runs.
@@ -59,20 +62,23 @@ pub enum RunEnded {
     Stopped,
 }
 
-/// The pause of an agent after its program crashed. The agent claims no task until the pause is over.
-#[derive(Debug, Default)]
-struct AgentRest {
+/// The pause of a task after the program of its agent crashed. No agent of this runner claims the task until the pause
+/// is over; the agent works on other tasks.
+#[derive(Debug)]
+struct TaskRest {
     crashes: u32,
-    until: Option<Instant>,
+    until: Instant,
 }
 
 #[derive(Debug)]
 pub struct ClaimLoop {
-    shared: Arc<RunnerShared>,
-    scope: RunScope,
+    pub(super) shared: Arc<RunnerShared>,
+    pub(super) scope: RunScope,
     attempts: JoinSet<(String, TaskId, AttemptOver)>,
     working: HashMap<TaskId, String>,
-    rests: BTreeMap<String, AgentRest>,
+    rests: HashMap<TaskId, TaskRest>,
+    /// The agents whose programs cannot work until a person does something.
+    resting: BTreeSet<String>,
     lease: Duration,
     /// The missing requirements of each workflow that was checked. The list is empty for a workflow that lacks nothing.
     lacking: HashMap<WorkflowId, Vec<String>>,
@@ -89,7 +95,8 @@ impl ClaimLoop {
             scope,
             attempts: JoinSet::new(),
             working: HashMap::new(),
-            rests: BTreeMap::new(),
+            rests: HashMap::new(),
+            resting: BTreeSet::new(),
             lease,
             lacking: HashMap::new(),
         }
@@ -107,6 +114,10 @@ impl ClaimLoop {
         }
         lease::show_life(&self.shared).await?;
         self.clean_locks().await;
+        let before_ms = self.shared.service.now().0.saturating_sub(KEPT_MS_MAX);
+        if let Err(problem) = self.shared.ground.give_up_before(before_ms).await {
+            self.warn(crate::attempt::remains::stays(&problem));
+        }
         self.take_up().await?;
         let mut bell = self.shared.service.bell();
         let mut wish = self.shared.wish.clone();
@@ -131,37 +142,20 @@ impl ClaimLoop {
         // claims.
         self.shared.closing.cancel();
         self.finish().await;
+        if self.shared.wish() == RunnerOrder::Work
+            && let Err(problem) = self.shared.check_tips().await
+        {
+            self.warn(format!("the branches of the plans could not be checked: {problem}"));
+        }
+        if let Err(problem) = self.shared.end_baselines().await {
+            self.warn(crate::attempt::remains::stays(&problem));
+        }
         // Tries once more to remove the worktrees that could not be removed earlier because a git process used them.
         let _next_run = crate::attempt::remains::clear(&self.shared).await;
         keeper.abort();
         let forget = Command::ForgetRunner { name: self.shared.name.clone() };
         let _gone = self.shared.service.execute(Caller::with_rights(Rights::Runner), forget).await;
         Ok(ended)
-    }
-
-    /// Continues the tasks that this runner's agents still hold, because an earlier runner was stopped, was killed, or
-    /// asked a person. Before that, while no agent works, removes the files of finished attempts.
-    async fn take_up(&mut self) -> Result<(), Error> {
-        let mut held_by_us = Vec::new();
-        for worker in self.shared.agents.values().cloned().collect::<Vec<_>>() {
-            let agent = worker.agent;
-            let held = self
-                .shared
-                .service
-                .view(move |world| {
-                    let held = world.ask(&TaskIdNeed::HeldBy(agent))?;
-                    world.want(held.iter().map(|task| Need::Task(*task)))?;
-                    held.iter().map(|task| world.task(*task).cloned()).collect::<Result<Vec<Task>, _>>()
-                })
-                .await?;
-            held_by_us.extend(held.into_iter().map(|task| (Arc::clone(&worker), task)));
-        }
-        self.close_orphans(&held_by_us.iter().map(|(_, task)| (task.id, task.attempt)).collect::<Vec<_>>()).await?;
-        crate::attempt::remains::clear(&self.shared).await?;
-        for (worker, task) in held_by_us {
-            self.spawn(&worker, task.id, task.attempt, None);
-        }
-        Ok(())
     }
 
     /// Removes lock files of git processes that were killed together with an earlier runner. Such a lock file would
@@ -175,34 +169,16 @@ impl ClaimLoop {
             }
             Err(problem) => format!("git's lock files cannot be checked: {problem}"),
         };
+        self.warn(text);
+    }
+
+    /// Reports a problem that belongs to no task.
+    pub(super) fn warn(&self, text: String) {
         let (name, agent) = ("git".to_owned(), "runner".to_owned());
-        self.shared.tell(RunNews { task: TaskId::FIRST, name, agent, what: RunEvent::Warning { text } });
+        self.shared.tell(RunNews { task: TaskId::FIRST, number: None, name, agent, what: RunEvent::Warning { text } });
     }
 
-    /// Ends turns of this runner that are recorded as running although no agent of this runner holds their task any
-    /// more.
-    async fn close_orphans(&self, held: &[(TaskId, u32)]) -> Result<(), Error> {
-        let list = TurnQuery::Running { runner: self.shared.name.clone(), limit: 500 };
-        let rows = self.shared.service.ask(list).await?;
-        for turn in rows.into_iter().filter(|turn| !held.contains(&(turn.task, turn.attempt))) {
-            let folder = self.shared.turn_folder(turn.id);
-            let settled = folder.clone();
-            let _ended = tokio::task::spawn_blocking(move || agents::host::settle(&settled)).await;
-            let reason = "another agent took the task while the runner was not running";
-            let ended = crate::attempt::turn_end::unheard(
-                engine::turn::TurnEnd::ClaimLost,
-                reason,
-                0,
-                self.shared.service.now(),
-            );
-            let end = Command::EndTurn { turn: turn.id, ended: Box::new(ended) };
-            self.shared.service.execute(self.shared.caller(turn.agent), end).await?;
-            let _gone = std::fs::remove_dir_all(&folder);
-        }
-        Ok(())
-    }
-
-    fn spawn(&mut self, worker: &Arc<RunnerAgent>, task: TaskId, attempt: u32, room: Option<Room>) {
+    pub(super) fn spawn(&mut self, worker: &Arc<RunnerAgent>, task: TaskId, attempt: u32, room: Option<Room>) {
         let slug = worker.member.settings.slug.clone();
         self.working.insert(task, slug.clone());
         self.tell_keeper();
@@ -236,23 +212,29 @@ impl ClaimLoop {
         let Some((slug, task, over)) = over else { return };
         self.working.remove(&task);
         self.tell_keeper();
-        let rest = self.rests.entry(slug).or_default();
         match over {
-            AttemptOver::Ended => *rest = AgentRest::default(),
+            AttemptOver::Ended => drop(self.rests.remove(&task)),
             AttemptOver::Crashed => {
-                let pause = REST_MIN.saturating_mul(1 << rest.crashes.min(10)).min(REST_MAX);
-                *rest = AgentRest { crashes: rest.crashes.saturating_add(1), until: Some(Instant::now() + pause) };
+                let crashes = self.rests.get(&task).map_or(0, |rest| rest.crashes);
+                let until = Instant::now() + rest_after(crashes);
+                self.rests.insert(task, TaskRest { crashes: crashes.saturating_add(1), until });
             }
+            AttemptOver::AgentRests => drop(self.resting.insert(slug)),
         }
     }
 
-    fn rests(&self, slug: &str) -> bool {
-        self.rests.get(slug).and_then(|rest| rest.until).is_some_and(|until| until > Instant::now())
+    /// Tells whether a task pauses after a crash.
+    fn is_resting(&self, task: TaskId) -> bool {
+        self.rests.get(&task).is_some_and(|rest| rest.until > Instant::now())
     }
 
     async fn workflows(&self) -> Result<Vec<Workflow>, Error> {
         if let RunScope::Workflow(id) = self.scope {
             return Ok(vec![self.shared.service.view(move |world| world.workflow(id).cloned()).await?]);
+        }
+        if let RunScope::Task(id) = self.scope {
+            let found = self.shared.service.view(move |world| world.workflow(world.task(id)?.workflow).cloned());
+            return Ok(vec![found.await?]);
         }
         let statuses = vec![WorkflowStatus::Ready, WorkflowStatus::InProgress];
         let filter = WorkflowFilter { statuses, ..WorkflowFilter::default() };
@@ -265,6 +247,9 @@ impl ClaimLoop {
 
     /// Claims tasks for all agents that have free capacity and do not pause after a crash.
     async fn claim(&mut self) -> Result<(), Error> {
+        if self.shared.setup_problem().is_some() {
+            return Ok(());
+        }
         // Requests the approvals of tasks that may start only after a person approves, once all other conditions of
         // these tasks are met.
         self.shared.service.ask_gates().await?;
@@ -275,16 +260,20 @@ impl ClaimLoop {
             let mut offered = prospect::offered(&self.shared, workflow.id).await?;
             // While this machine slept, another machine may have reopened a task whose turn still runs here. That turn
             // asks the store for its claim again. If this loop claimed the task first, the turn would be ended.
-            offered.retain(|offered| !self.working.contains_key(&offered.task.id));
+            let all = offered.len();
+            offered.retain(|offered| !self.working.contains_key(&offered.task.id) && !self.is_resting(offered.task.id));
+            if let RunScope::Task(id) = self.scope {
+                offered.retain(|offered| offered.task.id == id);
+            }
+            let are_all_offered = offered.len() == all;
             for worker in self.shared.agents.values().cloned().collect::<Vec<_>>() {
-                while let Some(fits) = self.fitting(&worker, &offered)
-                    && !self.rests(&worker.member.settings.slug)
-                {
+                while let Some(fits) = self.fitting(&worker, &offered) {
                     let Some(room) = self.room(&worker) else { break };
                     // Under these conditions the runner claims the task `fits` by its id. `ClaimNext` would claim the
                     // first open task, and this agent may not be allowed to take the first open task.
                     let is_chosen_here = self.is_evaluator(&worker)
                         || !self.working.is_empty()
+                        || !are_all_offered
                         || offered.iter().any(|offered| offered.review.is_some());
                     let claim = if is_chosen_here {
                         Command::Claim { task: fits }
@@ -323,7 +312,7 @@ impl ClaimLoop {
         for text in &lacks {
             let (name, agent) = (workflow.name.clone(), "runner".to_owned());
             let what = RunEvent::Warning { text: text.clone() };
-            self.shared.tell(RunNews { task: TaskId::FIRST, name, agent, what });
+            self.shared.tell(RunNews { task: TaskId::FIRST, number: None, name, agent, what });
         }
         let is_fit = lacks.is_empty();
         self.lacking.insert(workflow.id, lacks);
@@ -332,8 +321,9 @@ impl ClaimLoop {
 
     async fn claimed(&self, worker: &RunnerAgent, task: TaskId, attempt: u32) {
         let row = self.shared.service.view(move |world| world.task(task).cloned()).await;
-        let name = row.map_or_else(|_| task.to_string(), |task| task.name);
-        self.shared.tell(RunNews { task, name, agent: worker.slug.clone(), what: RunEvent::Claimed { attempt } });
+        let (number, name) = row.map_or_else(|_| (None, task.to_string()), |task| (Some(task.number), task.name));
+        let agent = worker.slug.clone();
+        self.shared.tell(RunNews { task, number, name, agent, what: RunEvent::Claimed { attempt } });
     }
 
     fn is_reviewed_by_another(&self, named: &str, worker: &team::AgentSettings) -> bool {
@@ -349,8 +339,19 @@ impl ClaimLoop {
         let settings = &worker.member.settings;
         let role = settings.roles.first().map_or("worker", String::as_str);
         let may_judge = self.is_evaluator(worker);
+        if self.resting.contains(&settings.slug) {
+            return None;
+        }
+        let is_judge = may_judge || offered.iter().any(|offered| offered.review.as_deref() == Some(&settings.slug));
+        let work = settings.work(is_judge);
+        let takes = |wanted: Option<&str>| match work {
+            AgentWork::AnyTask => true,
+            AgentWork::TasksOfRoles => wanted.is_some(),
+            AgentWork::OnlyAsked => false,
+        };
         let fits = |offered: &&Offered| {
-            offered.task.role.as_deref().is_none_or(|wanted| wanted == role)
+            takes(offered.task.role.as_deref())
+                && offered.task.role.as_deref().is_none_or(|wanted| wanted == role)
                 && offered.task.capabilities.iter().all(|wanted| settings.capabilities.contains(wanted))
                 && !(may_judge && offered.judged)
                 && offered.review.as_ref().is_none_or(|named| self.is_reviewed_by_another(named, settings))
@@ -366,9 +367,17 @@ impl ClaimLoop {
     /// Returns the result of the run. Returns `None` while an agent holds a task of the workflow, or while an agent of
     /// this runner could claim a task of the workflow.
     async fn is_over(&self) -> Result<Option<RunEnded>, Error> {
+        if let Some(problem) = self.shared.setup_problem() {
+            let text = format!(
+                "the setup command `{}` {}; fix the reason, then run again\n{}",
+                problem.command, problem.how, problem.last_lines
+            );
+            return Ok(self.working.is_empty().then_some(RunEnded::Stuck(text)));
+        }
         let id = match self.scope {
             RunScope::All => return Ok(None),
             RunScope::Once => return self.is_idle().await,
+            RunScope::Task(id) => return self.is_task_over(id).await,
             RunScope::Workflow(id) => id,
         };
         let Prospect { status, held, offered } = prospect::of(&self.shared, id).await?;
@@ -381,6 +390,25 @@ impl ClaimLoop {
             return Ok(None);
         }
         Ok(Some(RunEnded::Stuck(prospect::why_stuck(&self.shared, id).await?)))
+    }
+
+    /// Returns the result of a run for one task. Returns `None` while an agent holds the task or could claim it.
+    async fn is_task_over(&self, id: TaskId) -> Result<Option<RunEnded>, Error> {
+        let task = self.shared.service.view(move |world| world.task(id).cloned()).await?;
+        if self.working.contains_key(&id) {
+            return Ok(None);
+        }
+        if task.status() == Status::Completed {
+            return Ok(Some(RunEnded::Completed));
+        }
+        let Prospect { offered, .. } = prospect::of(&self.shared, task.workflow).await?;
+        let own: Vec<Offered> = offered.into_iter().filter(|offered| offered.task.id == id).collect();
+        if self.is_wanted(&own) {
+            return Ok(None);
+        }
+        let reason = prospect::unwanted(&own).next().or_else(|| prospect::stuck(&task));
+        let reason = reason.unwrap_or_else(|| format!("{} cannot start: it is {}", task.name, task.status()));
+        Ok(Some(RunEnded::Stuck(reason)))
     }
 
     /// Returns the result of a run over all workflows. Returns `None` while an agent holds a task, or while an agent of
@@ -427,41 +455,7 @@ impl ClaimLoop {
     }
 }
 
-fn lock_file(state: &Path, host: &str, what: &str) -> std::path::PathBuf {
-    let name: String =
-        host.chars().map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' }).collect();
-    state.join(format!("runner-{name}.{what}"))
-}
-
-/// Tells whether a runner of this name is alive. A runner that is alive holds its lock in the folder `state`. Creates
-/// no file and takes no lock.
-pub fn is_held(state: &Path, host: &str) -> std::io::Result<bool> {
-    let file = match std::fs::File::open(lock_file(state, host, "lock")) {
-        Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
-        Err(error) => return Err(error),
-    };
-    match file.try_lock_shared() {
-        Ok(()) => Ok(false),
-        Err(std::fs::TryLockError::WouldBlock) => Ok(true),
-        Err(std::fs::TryLockError::Error(error)) => Err(error),
-    }
-}
-
-/// Takes a lock that only one runner of this name on this machine can have; `what` names the lock. Returns `None` when
-/// another process holds the lock. The lock lasts until this process and all processes that inherited the lock file
-/// have ended.
-pub fn only_one(state: &Path, host: &str, what: &str) -> std::io::Result<Option<std::fs::File>> {
-    std::fs::create_dir_all(state)?;
-    let file = std::fs::OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .read(true)
-        .write(true)
-        .open(lock_file(state, host, what))?;
-    match file.try_lock() {
-        Ok(()) => Ok(Some(file)),
-        Err(std::fs::TryLockError::WouldBlock) => Ok(None),
-        Err(std::fs::TryLockError::Error(error)) => Err(error),
-    }
+/// Returns the pause of a task after a crash. `crashes` is the number of crashes before this one.
+pub(crate) fn rest_after(crashes: u32) -> Duration {
+    REST_MIN.saturating_mul(REST_GROWTH.saturating_pow(crashes.min(10))).min(REST_MAX)
 }

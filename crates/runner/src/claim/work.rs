@@ -7,15 +7,18 @@ use std::time::Duration;
 use agents::adapter::AdapterKind;
 use base::Error;
 use base::project::task_extra::TaskExtra;
+use engine::condition::ConditionKind;
 use engine::task::{BlockKind, TaskState};
 use engine::view::AttemptView as Facts;
 use engine::{Command, Refusal};
 use git::GitProblem;
 use tokio::sync::OwnedSemaphorePermit;
 
-use crate::attempt::shared::{RunEvent, RunnerOrder};
+use crate::attempt::shared::{FailedSetup, RunEvent, RunnerOrder};
 use crate::attempt::step::{AttemptStep, StepInput, step};
 use crate::attempt::{AttemptError, AttemptRun, remains};
+use crate::claim::agent_trouble::{AgentTrouble, agent_trouble};
+use crate::claim::run::rest_after;
 use crate::finish::FinishStage;
 use crate::finish::review::ReviewStage;
 use crate::outcome::cut;
@@ -40,8 +43,10 @@ pub(crate) type Room = (OwnedSemaphorePermit, OwnedSemaphorePermit);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AttemptOver {
     Ended,
-    /// The program gave no answer. The agent pauses, because an attempt that starts at once would probably fail, too.
+    /// The program gave no answer. The task rests, because an attempt that starts at once would probably fail, too.
     Crashed,
+    /// The program cannot work until a person does something, so the agent takes no further task in this run.
+    AgentRests,
 }
 
 impl AttemptRun {
@@ -75,6 +80,10 @@ impl AttemptRun {
                     slow += 1;
                     self.tell_plainly(RunEvent::Warning { text: format!("{problem}; trying again") });
                 }
+                Err(AttemptError::Setup(problem)) => {
+                    self.setup_failed(problem).await;
+                    return AttemptOver::Ended;
+                }
                 Err(trouble) => {
                     self.give_up(&trouble.to_string()).await;
                     return AttemptOver::Ended;
@@ -98,6 +107,7 @@ impl AttemptRun {
                 AttemptStep::Wait if stopping || self.shared.closing.is_cancelled() => return Ok(AttemptOver::Ended),
                 AttemptStep::Wait => {
                     room = None;
+                    self.rest_place().await;
                     tokio::select! {
                         _ = bell.changed(LOOK) => tokio::time::sleep(BREATH).await,
                         () = self.shared.closing.cancelled() => {}
@@ -155,6 +165,10 @@ impl AttemptRun {
             }
             AttemptStep::Block(kind, reason) => self.block(facts, kind, reason).await?,
             AttemptStep::Crash(reason) => {
+                if let Some(trouble) = self.trouble(facts) {
+                    self.rest_agent(facts, &trouble, &reason).await?;
+                    return Ok(Some(AttemptOver::AgentRests));
+                }
                 self.crash(facts, reason).await?;
                 return Ok(Some(AttemptOver::Crashed));
             }
@@ -195,11 +209,35 @@ impl AttemptRun {
         }
     }
 
+    /// Returns the reason why the program of the last turn cannot work until a person does something.
+    fn trouble(&self, facts: &Facts) -> Option<AgentTrouble> {
+        let own = facts.turns.iter().rev().find(|turn| !turn.purpose.is_a_look() && turn.attempt == self.attempt)?;
+        let ended = own.ended()?;
+        agent_trouble(self.worker.member.settings.adapter, ended.end, ended.reason.as_deref().unwrap_or_default())
+    }
+
+    /// Gives the task back without using up an attempt, because the program of the agent cannot work.
+    async fn rest_agent(&self, facts: &Facts, trouble: &AgentTrouble, said: &str) -> Result<(), AttemptError> {
+        let words = trouble.kind.words();
+        let said = said.split_once(": ").map_or(said, |(_, said)| said);
+        let reason = format!("{words}; it said \"{said}\"");
+        let slug = &self.worker.member.settings.slug;
+        let title = format!("{slug} rests: {reason}");
+        let detail = serde_json::json!({"agent": slug, "said": said, "advice": trouble.advice});
+        self.shared.set_condition(ConditionKind::AgentRests, (slug, title), &detail).await;
+        let advice = format!("{}. Afterwards: handover run", trouble.advice);
+        self.tell(facts, RunEvent::AgentRests { reason, advice });
+        self.hand_back(facts, &format!("{slug} cannot work: {words}")).await
+    }
+
     async fn crash(&self, facts: &Facts, reason: String) -> Result<(), AttemptError> {
         let crash = Command::Crash { task: self.task, attempt: self.attempt, reason: cut(&reason) };
         let reply = self.execute(crash).await?;
         let failed = matches!(reply, engine::Reply::Moved { status: engine::task::Status::Failed });
-        self.tell(facts, if failed { RunEvent::Failed { reason } } else { RunEvent::Returned { reason } });
+        let again_ms = u64::try_from(rest_after(facts.task.crashes).as_millis()).unwrap_or(u64::MAX);
+        let (attempt, of) = (facts.task.crashes.saturating_add(2), facts.task.attempts_max);
+        let crashed = RunEvent::Crashed { reason: reason.clone(), again_ms, attempt, of };
+        self.tell(facts, if failed { RunEvent::Failed { reason } } else { crashed });
         self.leave(Some(facts)).await;
         Ok(())
     }
@@ -210,6 +248,18 @@ impl AttemptRun {
         self.tell(facts, RunEvent::Returned { reason: reason.to_owned() });
         self.leave(Some(facts)).await;
         Ok(())
+    }
+
+    /// Stops the claims of this run, because a setup command failed. A task without any turn is given back untouched. A
+    /// task with a turn stays held, so that the next run continues it without losing work.
+    async fn setup_failed(&self, problem: FailedSetup) {
+        self.shared.fail_setup(problem.clone());
+        self.shared.set_setup_condition(&problem).await;
+        let Ok(facts) = self.facts().await else { return };
+        self.tell(&facts, RunEvent::SetupFailed { problem });
+        if !facts.turns.iter().any(|turn| turn.attempt == self.attempt) {
+            let _lost = self.hand_back(&facts, "the setup failed").await;
+        }
     }
 
     /// Blocks the task after a problem that the runner cannot fix, so that a person or another agent looks at the task.
@@ -236,6 +286,13 @@ impl AttemptRun {
                 Err(_) => return,
             },
         };
+        if let Ok(true) = remains::is_kept(&self.shared, &facts.task, self.attempt).await {
+            // The work waits for a person, who may send it back. The agent then continues in the same folder.
+            if let Err(problem) = self.shared.ground.keep_slot(self.task, self.attempt) {
+                self.tell(facts, RunEvent::Warning { text: problem.to_string() });
+            }
+            return;
+        }
         let Ok(turns) = remains::turns(&self.shared, self.task, self.attempt).await else { return };
         // A failure here only leaves files behind and does not affect the task. The files are removed at the end of
         // this run or by the next run.

@@ -1,6 +1,7 @@
 //! Reads the last text of an agent in a turn, and checks the output in it. All effects of the output start from the
 //! result of this module.
 
+use engine::Json;
 use engine::id::AgentId;
 use wire::envelope;
 use wire::handoff::{EvidenceNote, HandoffContext, HandoffContract, HandoffProblem};
@@ -10,18 +11,30 @@ use wire::translate::TurnAct;
 
 use super::lesson::{FindingNote, Lesson, lessons};
 
+/// The summary of a program that printed nothing.
+const SILENT: &str = "finished without a message";
+/// The longest summary of an answer in plain text, in characters. A longer line is cut.
+const SUMMARY_CHARS_MAX: usize = 2_000;
+
 /// The facts against which the answer of an agent is checked.
 #[derive(Debug, Clone, Copy)]
 pub struct AnswerContext<'a> {
-    /// The output format that the agent was asked for: handoff or envelope. An output in the other format is accepted
-    /// with a warning.
-    pub wanted: OutputKind,
+    pub wanted: AnswerForm,
     /// The agent that a handoff (an agent's final report) must name as its author. `None` when any agent may be the
     /// author.
     pub agent: Option<AgentId>,
     /// The facts about the task that the agent got (the INPUT document of the handoff protocol), or only the facts
     /// against which a handoff is checked. `None` when the agent has to answer with an envelope.
     pub input: Option<&'a Value>,
+}
+
+/// The form of the answer that an agent was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AnswerForm {
+    /// A handoff or an envelope. An output in the other format is accepted with a warning.
+    Document(OutputKind),
+    /// Plain text. The program says with its exit code that it is done, and its last line is the summary.
+    Plain,
 }
 
 /// An agent's last text after it was checked: a valid result, or the problems that the agent must repair.
@@ -61,13 +74,26 @@ pub struct SaidReference {
     pub notes: Vec<String>,
 }
 
-/// Reads the last text of an agent as a handoff or an envelope, which are the two output formats, and checks it.
+/// Reads the last text of an agent in the form that the agent was asked for, and checks it.
 pub fn read(text: &str, context: &AnswerContext<'_>) -> AgentAnswer {
+    match context.wanted {
+        AnswerForm::Document(wanted) => read_document(text, wanted, context),
+        AnswerForm::Plain => AgentAnswer {
+            kind: None,
+            problems: Vec::new(),
+            warnings: Vec::new(),
+            result: Some(AgentResult::of_plain(text)),
+        },
+    }
+}
+
+/// Reads a text as a handoff or an envelope, which are the two output formats, and checks it.
+fn read_document(text: &str, wanted: OutputKind, context: &AnswerContext<'_>) -> AgentAnswer {
     let alias = context.agent.map(wire::handoff::alias);
     let handoff = HandoffContext { input: context.input, dispatch_agent_id: alias.as_deref() };
     let found = find(text, &handoff);
     let kind = found.kind();
-    let output = match (kind, context.wanted) {
+    let output = match (kind, wanted) {
         // If the text has no output at all, an agent that must write a handoff gets the problem that the block with the
         // handoff is missing.
         (None, OutputKind::Handoff) => AgentOutput::Handoff(Box::new(wire::handoff::judge(text, &handoff))),
@@ -78,7 +104,7 @@ pub fn read(text: &str, context: &AnswerContext<'_>) -> AgentAnswer {
         AgentOutput::Envelope(judged) => judged.report.codes().1,
         AgentOutput::Missing => Vec::new(),
     };
-    if kind.is_some_and(|kind| kind != context.wanted) {
+    if kind.is_some_and(|kind| kind != wanted) {
         warnings.push("OTHER_OUTPUT_KIND".to_owned());
     }
     let problems = output.problems();
@@ -135,6 +161,22 @@ impl AgentResult {
         }
     }
 
+    /// Returns the result of a program that answers in plain text: its work is done, and its last line is the summary.
+    fn of_plain(text: &str) -> Self {
+        let last = text.lines().rev().map(str::trim).find(|line| !line.is_empty());
+        let summary: String = last.unwrap_or(SILENT).chars().take(SUMMARY_CHARS_MAX).collect();
+        Self {
+            act: TurnAct::Complete { outcome: summary.clone(), detail: Json::from_stored("{}".to_owned()) },
+            success: Some(true),
+            findings: Vec::new(),
+            reference: SaidReference { summary: summary.clone(), notes: Vec::new() },
+            summary,
+            notes: Vec::new(),
+            artifacts: Vec::new(),
+            lessons: Vec::new(),
+        }
+    }
+
     /// Returns the files that the output contains, as paths relative to the worktree.
     pub fn files(&self) -> Vec<String> {
         self.artifacts.iter().map(|artifact| artifact.path.to_string()).collect()
@@ -159,6 +201,7 @@ mod tests {
     use super::*;
 
     fn codes(text: &str, wanted: OutputKind) -> Vec<String> {
+        let wanted = AnswerForm::Document(wanted);
         let answer = read(text, &AnswerContext { wanted, agent: None, input: None });
         answer.problems.into_iter().map(|(code, _)| code).collect()
     }
@@ -170,9 +213,27 @@ mod tests {
     }
 
     #[test]
+    fn the_last_line_of_a_plain_answer_is_the_summary() {
+        let envelope = r#"{"success": false, "summary": "S", "artifacts": [], "recommendation": "retry"}"#;
+        for (text, wanted) in [
+            ("added greet()\n", "added greet()"),
+            ("reading\nwriting\n  done  \n\n", "done"),
+            ("", SILENT),
+            // A program that answers in plain text may print anything. Nothing of it is read as a document.
+            (envelope, envelope),
+        ] {
+            let answer = read(text, &AnswerContext { wanted: AnswerForm::Plain, agent: None, input: None });
+            let result = answer.result.unwrap();
+            assert_eq!((result.outcome(), result.summary.as_str()), (wanted, wanted), "{text:?}");
+            assert!(matches!(result.act, TurnAct::Complete { .. }), "{text:?}");
+            assert!(answer.problems.is_empty() && result.artifacts.is_empty(), "{text:?}");
+        }
+    }
+
+    #[test]
     fn the_other_format_is_accepted_with_a_warning() {
         let text = r#"{"success": true, "summary": "S", "artifacts": [], "recommendation": "proceed"}"#;
-        let context = AnswerContext { wanted: OutputKind::Handoff, agent: None, input: None };
+        let context = AnswerContext { wanted: AnswerForm::Document(OutputKind::Handoff), agent: None, input: None };
         let answer = read(text, &context);
         assert_eq!((answer.warnings, answer.result.is_some()), (vec!["OTHER_OUTPUT_KIND".to_owned()], true));
     }

@@ -38,6 +38,8 @@ pub struct ProviderProgram<'a, C> {
     pub earlier: Spent,
     /// A future that is ready when the reviewer's program must stop.
     pub cut: C,
+    /// The folder in which the program runs. `None` for an empty folder of the review.
+    room: Option<PathBuf>,
     starts: u32,
 }
 
@@ -60,7 +62,12 @@ impl<'a, C> ProviderProgram<'a, C> {
         earlier: Spent,
         cut: C,
     ) -> Self {
-        Self { provider, review, state, store, binary, earlier, cut, starts: 0 }
+        Self { provider, review, state, store, binary, earlier, cut, room: None, starts: 0 }
+    }
+
+    /// Lets the program run in this folder, which it may read. The folder is not removed.
+    pub fn in_room(self, room: &Path) -> Self {
+        Self { room: Some(room.to_owned()), ..self }
     }
 
     fn place(&self) -> PathBuf {
@@ -71,7 +78,7 @@ impl<'a, C> ProviderProgram<'a, C> {
         let settings = &self.provider.member.settings;
         // All rounds of a review use the same folder. The program opencode resumes a conversation only in the folder
         // where the conversation began, and hangs in any other folder.
-        let room = self.place().join("room");
+        let room = self.room.clone().unwrap_or_else(|| self.place().join("room"));
         std::fs::create_dir_all(&room)?;
         let server = self.binary.map_or_else(std::env::current_exe, |binary| Ok(binary.to_owned()))?;
         let program =
@@ -85,6 +92,7 @@ impl<'a, C> ProviderProgram<'a, C> {
             args: settings.args.clone(),
             model: settings.model.clone(),
             message: attempt.message,
+            is_plain: false,
             system: attempt.system,
             input: None,
             worktree: room,

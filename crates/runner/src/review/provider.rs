@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use wire::feedback::is_listed;
 
+use base::project::effective;
 use base::project::settings::{self, team};
 use base::project::team::{NotReady, Team, TeamMember};
 use base::project::trust;
@@ -38,7 +39,7 @@ impl Provider {
     /// person has accepted the commands of the agent.
     pub fn find(root: Option<&Path>, data: Option<&Path>, named: &str) -> Result<Self, NoProvider> {
         let root = root.ok_or(NoProvider::NoProject)?;
-        let mut settings = trust::require(root, data)?.settings.team;
+        let mut settings = trust::require_with(root, data, &effective::find_here(root))?.settings.team;
         let known = settings.agents.iter().map(|agent| agent.slug.clone()).collect();
         let Some(slug) = slug(&settings, named, None) else {
             return Err(NoProvider::Unknown { named: named.to_owned(), known });

@@ -62,6 +62,8 @@ pub struct BriefTexts {
     pub message: String,
     /// The input envelope (the task as JSON), on one line.
     pub envelope: String,
+    /// The task as plain text, for a program that answers in plain text.
+    pub plain: String,
     /// The facts about the task for the agent (the INPUT document of the handoff protocol). `None` for agents whose
     /// output is an envelope.
     pub input: Option<Value>,
@@ -91,7 +93,8 @@ pub fn tell(given: &BriefInput<'_>) -> Result<BriefTexts, BriefError> {
     let input = (given.member.settings.output() == OutputSettings::Handoff)
         .then(|| input(given, &extra, &goal, brief.as_ref()));
     let message = message(given, &extra, &envelope, input.as_ref());
-    Ok(BriefTexts { system: prompt::assemble(&sources), message, envelope: envelope.to_string(), input })
+    let plain = super::plain::text(&goal, brief.as_ref(), &given.notes, given.resume.as_ref());
+    Ok(BriefTexts { system: prompt::assemble(&sources), message, envelope: envelope.to_string(), plain, input })
 }
 
 /// Returns the notes that a finished task leaves for the tasks that depend on it: its outcome in one line, and the

@@ -36,6 +36,7 @@ impl TurnClose<'_> {
         let stream = files.keep_stream(&self.run.shared.state).await?;
         let mut answer = None;
         if ran.end == TurnEnd::Finished {
+            self.run.shared.agent_works(&self.run.worker.member.settings.slug).await;
             files.write_answer(&ran.said.text)?;
             let mut read = self.run.read_answer(self.turn, &ran.said.text);
             read.warnings.extend(ran.said.warnings.iter().cloned());

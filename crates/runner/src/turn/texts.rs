@@ -5,6 +5,7 @@ use engine::id::{MessageId, TurnId};
 use engine::inbox::{MailboxOwner, Message};
 use engine::list::SectionQuery;
 use engine::section::Section;
+use engine::sent_back::SendBackNote;
 use engine::view::{self, AttemptView as Facts};
 use engine::world::TaskIdNeed;
 use engine::{Actor, DecisionStop, Need, TypedQuestion, World};
@@ -112,6 +113,21 @@ impl AttemptRun {
                 reviewer: facts.review.as_ref().map(|known| known.review.provider.clone()),
                 ..resume(findings::FOUND)
             },
+            TurnReason::SentBack { text, notes } => Resume {
+                codes: notes.iter().map(place_note).collect(),
+                answer: Some(text.clone()),
+                ..resume(
+                    "A person looked at your work and sent it back. Change it as they say, and end again with your output.",
+                )
+            },
+            TurnReason::TipFailed { evidence } => Resume {
+                codes: complaints(evidence),
+                ..resume(
+                    "Your work passes the checks alone, but not together with the work that others have finished. Their \
+                     work is in your worktree now: change your work so that the checks pass, and end again with your \
+                     whole output.",
+                )
+            },
             TurnReason::Failed { evidence } => Resume { codes: complaints(evidence), ..resume(VERIFICATION_FAILED) },
         })
     }
@@ -128,6 +144,12 @@ impl AttemptRun {
         };
         verdict.codes.iter().chain(&verdict.warnings).map(message).collect()
     }
+}
+
+/// Returns a person's remark about a place in the work: the place, and the remark in a fence (a marked block).
+fn place_note(note: &SendBackNote) -> (String, String) {
+    let line = note.line.map(|line| format!(":{line}")).unwrap_or_default();
+    (format!("{}{line}", note.file.escape_debug()), note.text.clone())
 }
 
 /// Returns the problems that a verification found. The texts of checks and of the evaluator are in fences (marked

@@ -5,7 +5,7 @@ use wire::output::OutputKind;
 use wire::prompt::fenced;
 
 use super::evidence::Evaluation;
-use crate::outcome::{AnswerContext, OutputStatus, read};
+use crate::outcome::{AnswerContext, AnswerForm, OutputStatus, read};
 
 /// The largest part of an output that the evaluator's prompt shows, in bytes. A longer output is cut, with a note of
 /// how many bytes are missing, because a model would not read a longer prompt.
@@ -78,7 +78,8 @@ pub fn ask(criterion: Criterion<'_>, output_ref: Option<&str>, output: &str) -> 
 
 /// Reads the judgement from the evaluator's text. If the text contains several outputs, the last one counts.
 pub fn judge(said: &str) -> Judgement {
-    let answer = read(said, &AnswerContext { wanted: OutputKind::Envelope, agent: None, input: None });
+    let wanted = AnswerForm::Document(OutputKind::Envelope);
+    let answer = read(said, &AnswerContext { wanted, agent: None, input: None });
     let unusable = |code: &str, told: &str| Judgement::Unusable { codes: vec![(code.to_owned(), told.to_owned())] };
     if answer.kind == Some(OutputKind::Handoff) {
         return unusable("OTHER_OUTPUT_KIND", "an evaluation is an output envelope, not a handoff");

@@ -4,6 +4,8 @@
 use engine::Json;
 use serde::{Deserialize, Serialize};
 
+use super::project::{CheckedWork, ProjectCheckResult, ProjectVerdict};
+
 /// The longest command in the evidence (the stored details) of a verification, in bytes. A longer command is cut.
 const COMMAND_MAX: usize = 1 << 10;
 /// The most bytes from the end of a check's output that the evidence of a verification keeps. The beginning of a longer
@@ -23,6 +25,12 @@ pub struct VerificationEvidence {
     pub output: Option<JudgedOutput>,
     pub problems: Vec<VerificationProblem>,
     pub checks: Vec<CheckResult>,
+    /// The tree that the checks ran on. `None` outside of git.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tree: Option<String>,
+    /// The verdicts of the project's checks.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub project: Vec<ProjectCheckResult>,
     /// The evaluator's judgement. `None` when no evaluator was asked, or its answer was unusable.
     pub evaluation: Option<Evaluation>,
 }
@@ -130,16 +138,21 @@ impl CheckResult {
         self.ended == CheckEnded::Exited && self.exit_code == Some(0)
     }
 
-    /// Describes in words how the check ended.
-    pub fn told(&self) -> String {
-        let how = match (&self.ended, self.exit_code) {
+    /// Describes in words how the check ended, without its name.
+    pub fn how(&self) -> String {
+        match (&self.ended, self.exit_code) {
             (CheckEnded::Exited, Some(code)) => format!("exited with {code}"),
             (CheckEnded::Exited, None) => "ended".to_owned(),
             (CheckEnded::Signalled { signal }, _) => format!("was ended by signal {signal}"),
             (CheckEnded::TimedOut, _) => "ran out of time".to_owned(),
             (CheckEnded::TooMuchOutput, _) => "wrote more than is allowed".to_owned(),
             (CheckEnded::NotStarted { why }, _) => format!("could not be started: {why}"),
-        };
+        }
+    }
+
+    /// Describes in words how the check ended.
+    pub fn told(&self) -> String {
+        let how = self.how();
         let changed = if self.changed.is_empty() { "" } else { "; this task changed the check" };
         format!("`{}` {how} after {:.1} s{changed}", self.command.join(" "), self.seconds)
     }
@@ -183,7 +196,10 @@ impl VerificationEvidence {
     }
 
     fn has_passed_but_for_scripts(&self) -> bool {
-        self.problems.is_empty() && self.checks.iter().all(CheckResult::has_passed)
+        let has_failed = |check: &ProjectCheckResult| check.verdict == ProjectVerdict::Failed;
+        self.problems.is_empty()
+            && self.checks.iter().all(CheckResult::has_passed)
+            && !self.project.iter().any(has_failed)
     }
 
     /// Returns the changed scripts of all checks: the name of each script, and the hash of its content.
@@ -196,9 +212,46 @@ impl VerificationEvidence {
         self.checks.iter_mut().for_each(|check| check.changed.clear());
     }
 
+    /// Returns the commands of the checks that failed.
+    pub fn failed_commands(&self) -> Vec<String> {
+        let project = self.project.iter().filter(|check| check.verdict == ProjectVerdict::Failed);
+        let contract = self.checks.iter().filter(|check| !check.has_passed());
+        contract.chain(project.map(|check| &check.last)).map(|check| check.command.join(" ")).collect()
+    }
+
+    /// Returns what the checks say about the work. The checks of the contract count, too.
+    pub fn checked_work(&self) -> CheckedWork {
+        let of_contract = self.checks.iter().map(|check| ProjectCheckResult {
+            verdict: if check.has_passed() { ProjectVerdict::Checked } else { ProjectVerdict::Failed },
+            runs: 1,
+            last_line: String::new(),
+            last: check.clone(),
+        });
+        CheckedWork::of(&of_contract.chain(self.project.iter().cloned()).collect::<Vec<_>>())
+    }
+
     /// Returns the evidence as the JSON that the engine stores.
     pub fn to_json(&self) -> Json {
-        Json::from(&serde_json::to_value(self).unwrap_or_default())
+        let json = |evidence: &Self| Json::from(&serde_json::to_value(evidence).unwrap_or_default());
+        let mut found = json(self);
+        let mut shorter = self.clone();
+        // With many checks, the ends of their outputs do not fit into one record. Then each of them is cut.
+        while found.as_str().len() > engine::limits::TEXT_BYTES_MAX && shorter.halve_tails() {
+            found = json(&shorter);
+        }
+        found
+    }
+
+    /// Keeps only the second half of each check's output. Returns false when no output is left.
+    fn halve_tails(&mut self) -> bool {
+        let project = self.project.iter_mut().map(|check| &mut check.last);
+        let mut is_cut = false;
+        for check in self.checks.iter_mut().chain(project).filter(|check| !check.tail.is_empty()) {
+            let begin = check.tail.ceil_char_boundary(check.tail.len().div_ceil(2));
+            check.tail.drain(..begin);
+            is_cut = true;
+        }
+        is_cut
     }
 
     /// Reads evidence from the JSON that the engine stores.
@@ -217,7 +270,9 @@ impl VerificationEvidence {
     pub fn complaints(&self, failed: Option<&Evaluation>) -> Vec<(String, String)> {
         let told = |code: EvidenceCode, text: String| (code.as_str().to_owned(), text);
         let problems = self.problems.iter().map(|problem| told(problem.code, problem.message.clone()));
-        let checks = self.checks.iter().filter(|check| !check.has_passed()).map(|check| {
+        let failed_project = self.project.iter().filter(|check| check.verdict == ProjectVerdict::Failed);
+        let failed_checks = self.checks.iter().filter(|check| !check.has_passed());
+        let checks = failed_checks.chain(failed_project.map(|check| &check.last)).map(|check| {
             let tail = if check.tail.is_empty() {
                 "the check printed nothing".to_owned()
             } else {

@@ -2,6 +2,7 @@
 //! evidence fits into one record.
 
 use super::super::contract::CHECKS_MAX;
+use super::super::project::tail_max;
 use super::*;
 
 fn check(command: &[&str], tail: &str) -> CheckResult {
@@ -25,6 +26,8 @@ fn it_is_kept_under_these_names() {
         output: Some(JudgedOutput { path: "a.md".to_owned(), bytes: 2, sha256: "ab".to_owned() }),
         problems: vec![VerificationProblem::new(EvidenceCode::OutputTooShort, "short")],
         checks: vec![CheckResult { output_sha256: "cd".to_owned(), ..check(&["make", "test"], "no") }],
+        tree: None,
+        project: Vec::new(),
         evaluation: Some(Evaluation::new("good", ["n".to_owned()])),
     };
     let expected = r#"{"commit":"c0ffee","output":{"path":"a.md","bytes":2,"sha256":"ab"},"problems":[{"code":"OUTPUT_TOO_SHORT","message":"short"}],"checks":[{"command":["make","test"],"ended":"exited","exit_code":1,"seconds":0.25,"output_sha256":"cd","tail":"no","leaked":false}],"evaluation":{"summary":"good","notes":["n"]}}"#;
@@ -39,9 +42,13 @@ fn the_largest_fits_into_a_record() {
     let quotes = plain_tail("\"".repeat(50_000).as_bytes(), TAIL_MAX);
     let long = check(&[&nasty], &quotes);
     let wide = check(&words, &quotes);
+    let last = CheckResult { tail: "\"".repeat(tail_max(30)), ..check(&["\u{1}"; 20], "") };
+    let (verdict, last_line) = (ProjectVerdict::Failed, "\u{1}".repeat(200));
+    let project = ProjectCheckResult { verdict, runs: 2, last_line, last };
     let evidence = VerificationEvidence {
         problems: vec![VerificationProblem::new(EvidenceCode::SchemaMismatch, &nasty); 12],
         checks: [vec![long; CHECKS_MAX / 2], vec![wide; CHECKS_MAX / 2]].concat(),
+        project: vec![project; 30],
         evaluation: Some(Evaluation::new(&"e".repeat(99_999), vec![nasty; 100])),
         ..VerificationEvidence::default()
     };

@@ -4,7 +4,7 @@
 use OutputType::{File, Json, Message, Pr, Report};
 
 use super::*;
-use crate::outcome::{AnswerContext, read};
+use crate::outcome::{AnswerContext, AnswerForm, read};
 use wire::output::OutputKind;
 
 const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
@@ -156,7 +156,7 @@ fn without_a_remote_a_pull_request_is_the_commit() {
 #[test]
 fn both_dialects_say_what_was_made() {
     let envelope = r#"{"success": true, "summary": "S", "artifacts": [], "notes": ["a", "output_ref: x"], "recommendation": "proceed"}"#;
-    let context = AnswerContext { wanted: OutputKind::Envelope, agent: None, input: None };
+    let context = AnswerContext { wanted: AnswerForm::Document(OutputKind::Envelope), agent: None, input: None };
     let said = read(envelope, &context).result.map(|result| result.reference);
     assert_eq!(said, Some(SaidReference { summary: "S".to_owned(), notes: texts(&["a", "output_ref: x"]) }));
     assert!(read("nothing", &context).result.is_none());

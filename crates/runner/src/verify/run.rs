@@ -7,6 +7,7 @@ use engine::verification::Verdict;
 
 use super::changed::{ChangedCheck, CheckAnswer, CheckWait};
 use super::evaluation::{Criterion, EvaluatorQuestion, Judgement, ask};
+use super::project::ProjectCheckResult;
 use super::{
     CheckPlace, TurnFacts, VerificationEvidence, VerificationProgress, Verified, VerifiedContract, VerifyFault, verify,
 };
@@ -25,6 +26,8 @@ pub struct VerificationOrder<'a> {
     pub contract: &'a VerifiedContract,
     pub facts: &'a TurnFacts,
     pub place: CheckPlace<'a>,
+    /// The verdicts of the project's checks, which ran before.
+    pub project: Vec<ProjectCheckResult>,
     /// True when the task pauses while a person decides on changed check scripts. A runner continues it afterwards.
     pub pauses: bool,
     /// The caller that asks a person about changed check scripts.
@@ -64,10 +67,11 @@ pub enum EvaluatorAnswer {
 }
 
 impl VerificationFound {
-    /// Returns the verification result of a task without a contract: every valid output passes.
-    pub fn without_contract(commit: Option<String>) -> Self {
-        let evidence = VerificationEvidence { commit, ..VerificationEvidence::default() };
-        Self { mechanical: Verdict::Pass, semantic: Verdict::Skipped, output_ref: None, evidence }
+    /// Returns the verification result of a task without a contract: only the project's checks count.
+    pub fn without_contract(commit: Option<String>, tree: Option<String>, project: Vec<ProjectCheckResult>) -> Self {
+        let evidence = VerificationEvidence { commit, tree, project, ..VerificationEvidence::default() };
+        let mechanical = if evidence.has_passed() { Verdict::Pass } else { Verdict::Fail };
+        Self { mechanical, semantic: Verdict::Skipped, output_ref: None, evidence }
     }
 
     pub fn has_passed(&self) -> bool {
@@ -87,6 +91,7 @@ where
 {
     let Verified { output_ref, text, mut evidence } =
         verify(order.contract, order.facts, order.place, progress).await?;
+    evidence.project.clone_from(&order.project);
     if let Some(approval) = person_decision(order, &mut evidence).await? {
         return Ok(VerificationEnd::WaitsForPerson(approval));
     }

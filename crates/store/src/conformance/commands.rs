@@ -13,7 +13,7 @@ use engine::template::TemplateBody;
 use engine::token::Scope;
 use engine::workflow::WorkflowStatus;
 use engine::workspace::WorkspaceStatus;
-use engine::{Caller, Command, Millis, Rights};
+use engine::{Caller, Command, Json, Millis, Rights};
 
 use super::conversations::origin;
 use super::plans::{self, ROLES, SKILLS, json, maybe_json, maybe_text, text};
@@ -315,10 +315,11 @@ impl ConformanceScript {
         let defaults = BTreeMap::from([("what".to_owned(), text(&mut self.chance))]);
         let odd = self.chance.percent(10);
         let name = if odd { text(&mut self.chance) } else { format!("template {}", self.chance.below(6)) };
+        let settings = odd.then(|| Json::from_stored("{\"max_parallel_tasks\":3}".to_owned()));
         Command::CreateTemplate {
             name,
             description: maybe_text(&mut self.chance),
-            body: TemplateBody { tasks, defaults },
+            body: TemplateBody { tasks, defaults, settings },
         }
     }
 }

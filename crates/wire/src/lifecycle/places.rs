@@ -3,13 +3,11 @@
 use engine::Command;
 use engine::command::{CreateWorkspace, UpdateWorkspace};
 use engine::id::{AgentId, TaskId, WorkflowId, WorkspaceId};
-use engine::template::TemplateBody;
 use engine::workspace::WorkspaceStatus;
 
 use super::carried;
 use super::ids::{DetailObject, Limit, Offset, Within};
-use super::plan::Planned;
-use crate::document::JudgedDocument;
+use super::plan_format::TemplatePlan;
 use crate::shape::{ListShape, Map, NonBlank, Text, message, vocabulary};
 
 message! {
@@ -92,25 +90,6 @@ message! {
 }
 
 message! {
-    pub struct TemplatePlan {
-        tasks: required ListShape<Planned>,
-        variables: optional ListShape<NonBlank>,
-        defaults: optional Map<Text>,
-    }
-}
-
-message! {
-    /// A workflow template that a person keeps in a file.
-    pub struct TemplateFile {
-        name: required NonBlank,
-        description: optional Text,
-        tasks: required ListShape<Planned>,
-        variables: optional ListShape<NonBlank>,
-        defaults: optional Map<Text>,
-    }
-}
-
-message! {
     pub struct TemplateList {
         limit: optional Limit,
         cursor: optional NonBlank,
@@ -170,33 +149,5 @@ impl WorkspaceUpdate {
             config: carried(self.config.as_ref()),
             cleaned: None,
         }
-    }
-}
-
-impl TemplateFile {
-    /// Parses and checks the content of a file with a workflow template. The problems in the report point to places in
-    /// `text`.
-    pub fn judge(text: &str) -> JudgedDocument<'_, Self> {
-        super::arguments_of(text.as_bytes(), crate::document::BYTES_MAX)
-    }
-
-    pub fn plan(&self) -> TemplateBody {
-        body(&self.tasks, self.defaults.as_ref())
-    }
-}
-
-impl TemplatePlan {
-    /// Returns the tasks of a workflow template and the default values of its variables. A variable without a default
-    /// must get its value when the template is applied.
-    pub fn body(&self) -> TemplateBody {
-        body(&self.tasks, self.defaults.as_ref())
-    }
-}
-
-fn body(tasks: &ListShape<Planned>, defaults: Option<&Map<Text>>) -> TemplateBody {
-    let defaults = defaults.into_iter().flat_map(|map| &map.0);
-    TemplateBody {
-        tasks: tasks.0.iter().map(|task| task.planned(None)).collect(),
-        defaults: defaults.map(|(name, value)| (name.clone(), value.to_string())).collect(),
     }
 }

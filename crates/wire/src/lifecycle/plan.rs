@@ -6,6 +6,7 @@ use engine::plan::PlanTask;
 use engine::task::Priority;
 
 use super::ids::{DetailObject, Within};
+use super::plan_format::TaskNames;
 use super::{text, texts};
 use crate::json::{Object, Value};
 use crate::message::Brief;
@@ -21,7 +22,8 @@ macro_rules! with_task_fields {
                 $($before)*
                 name: required NonBlank,
                 description: optional Text,
-                depends_on: optional ListShape<NonBlank>,
+                depends_on: optional TaskNames,
+                after: also TaskNames,
                 parallel_group: optional NonBlank,
                 priority: optional Within<1, 3>,
                 role: optional NonBlank,
@@ -56,6 +58,12 @@ macro_rules! with_task_fields {
             /// Converts the task to the form in which the engine keeps planned tasks. `repository` is the id of the
             /// task's registered repository.
             pub fn planned(&self, repository: Option<RepositoryId>) -> PlanTask {
+                let mut depends_on = Vec::new();
+                for name in self.depends_on.iter().chain(&self.after).flat_map(|names| &names.0) {
+                    if !depends_on.iter().any(|known| known == name.as_str()) {
+                        depends_on.push(name.to_string());
+                    }
+                }
                 let mut touches = texts(self.touches.as_ref());
                 for path in texts(self.files_likely_affected.as_ref()) {
                     if !touches.contains(&path) {
@@ -82,7 +90,7 @@ macro_rules! with_task_fields {
                 let named = PlanTask::named(self.name.as_str());
                 PlanTask {
                     description: text(self.description.as_ref()),
-                    depends_on: texts(self.depends_on.as_ref()),
+                    depends_on,
                     context_from: texts(self.context_from.as_ref()),
                     group: self.parallel_group.as_ref().map(ToString::to_string),
                     priority: priority.unwrap_or(named.priority),
@@ -106,7 +114,7 @@ macro_rules! with_task_fields {
 }
 
 /// Returns a JSON object with the members that have a value, or `None` when no member has one.
-fn parts<const N: usize>(members: [(&str, Option<Value>); N]) -> Option<Json> {
+pub(super) fn parts<const N: usize>(members: [(&str, Option<Value>); N]) -> Option<Json> {
     let members: Object = members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();
     (!members.is_empty()).then(|| Json::from_stored(Value::Object(members).to_string()))
 }
@@ -132,38 +140,6 @@ with_task_fields! {
         agent_id: optional AgentId,
         session_id: optional NonBlank,
         idempotency_key: optional NonBlank,
-    }
-}
-
-message! {
-    pub struct WorkflowPlan {
-        summary: required NonBlank,
-        approach: optional Text,
-        risks: optional ListShape<Text>,
-        assumptions: optional ListShape<Text>,
-        tasks: required ListShape<Planned>,
-    }
-}
-
-message! {
-    /// A new plan for a workflow. Its tasks replace the tasks that have not started.
-    pub struct NewPlan {
-        summary: required NonBlank,
-        reason: required NonBlank,
-        tasks: required ListShape<Planned>,
-    }
-}
-
-impl WorkflowPlan {
-    /// Returns the notes of a workflow's plan: its approach, risks and assumptions. They become part of the workflow's
-    /// configuration.
-    pub fn notes(&self) -> Option<Json> {
-        let notes = parts([
-            ("approach", self.approach.as_ref().map(Shape::render)),
-            ("risks", self.risks.as_ref().map(Shape::render)),
-            ("assumptions", self.assumptions.as_ref().map(Shape::render)),
-        ])?;
-        Some(Json::from_stored(format!("{{\"plan\":{}}}", notes.as_str())))
     }
 }
 

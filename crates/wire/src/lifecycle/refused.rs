@@ -170,30 +170,67 @@ fn details(refusal: &Refusal) -> Option<Value> {
 /// message.
 const FIELDS_MAX: usize = 50;
 
+/// One problem of the arguments of a call or of a plan: the place, and the words that say what is wrong there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ArgumentProblem {
+    /// The JSON pointer of the value, such as `/tasks/0/priority`. It is empty for the whole document.
+    pub pointer: String,
+    /// The problem of the value, without its name.
+    pub words: String,
+    pub kind: ArgumentProblemKind,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ArgumentProblemKind {
+    /// The field does not exist. `nearest` is the known field with the most similar name, if there is one.
+    Unknown {
+        nearest: Option<String>,
+    },
+    Missing,
+    Wrong,
+}
+
+/// Returns the problems of a judged document, at most `FIELDS_MAX`. `schema` is the schema of the document; the known
+/// field that is nearest to an unknown one is found in it.
+pub(super) fn problems(schema: &Value, report: &Report<'_>) -> Vec<ArgumentProblem> {
+    let told = report.errors().iter().take(FIELDS_MAX).map(|problem| {
+        let (pointer, code) = (report.pointer(problem), report.code(problem));
+        // The error has the name of the field as a separate member, so the problem's text must not repeat it.
+        let message = report.message(problem);
+        let message = message.strip_prefix(&format!("`{pointer}`: ")).unwrap_or(&message).to_owned();
+        let (words, kind) = match code.split(':').next() {
+            Some("UNKNOWN_FIELD") => {
+                let nearest = nearest(schema, &pointer);
+                let words = match &nearest {
+                    Some(near) => format!("is an unknown field; did you mean `{near}`?"),
+                    None => "is an unknown field; remove it".to_owned(),
+                };
+                (words, ArgumentProblemKind::Unknown { nearest })
+            }
+            Some("MISSING") => (message, ArgumentProblemKind::Missing),
+            Some(_) | None => (message, ArgumentProblemKind::Wrong),
+        };
+        ArgumentProblem { pointer, words, kind }
+    });
+    told.collect()
+}
+
+/// Returns the problems of the arguments of a call, at most `FIELDS_MAX`.
+pub fn argument_problems(tool: &Tool, report: &Report<'_>) -> Vec<ArgumentProblem> {
+    problems(&tool.arguments(), report)
+}
+
 /// Returns the error for a call whose arguments the tool does not accept. The error lists the wrong fields. For an
 /// unknown field, it also names the known field with the most similar name.
 pub fn rejection(tool: &Tool, report: &Report<'_>) -> ToolError {
-    let schema = (tool.plain_arguments)();
-    let told: Vec<(String, String, Option<String>)> = report
-        .errors()
-        .iter()
-        .take(FIELDS_MAX)
-        .map(|problem| {
-            let pointer = report.pointer(problem);
-            let unknown = report.code(problem).starts_with("UNKNOWN_FIELD");
-            let near = if unknown { nearest(&schema, &pointer) } else { None };
-            let words = match (unknown, &near) {
-                (true, Some(near)) => format!("is an unknown field; did you mean `{near}`?"),
-                (true, None) => "is an unknown field; remove it".to_owned(),
-                // The error has the name of the field as a separate member, so the problem's text must not repeat it.
-                (false, _) => {
-                    let message = report.message(problem);
-                    message.strip_prefix(&format!("`{pointer}`: ")).unwrap_or(&message).to_owned()
-                }
-            };
-            (pointer.trim_start_matches('/').to_owned(), words, near)
-        })
-        .collect();
+    let told = argument_problems(tool, report).into_iter().map(|problem| {
+        let near = match problem.kind {
+            ArgumentProblemKind::Unknown { nearest } => nearest,
+            ArgumentProblemKind::Missing | ArgumentProblemKind::Wrong => None,
+        };
+        (problem.pointer.trim_start_matches('/').to_owned(), problem.words, near)
+    });
+    let told: Vec<(String, String, Option<String>)> = told.collect();
     let first = told.first().map(|(field, words, _)| match field.as_str() {
         "" => words.clone(),
         field => format!("`{field}` {words}"),
@@ -230,10 +267,11 @@ fn nearest(schema: &Value, pointer: &str) -> Option<String> {
     let mut place = schema;
     for step in steps {
         place = match step.parse::<usize>() {
-            Ok(_) => place.get("items")?,
-            Err(_) => place.get("properties")?.get(step)?,
+            Ok(_) => form_with(place, "items")?.get("items")?,
+            Err(_) => form_with(place, "properties")?.get("properties")?.get(step)?,
         };
     }
+    let place = form_with(place, "properties")?;
     let Value::Object(properties) = place.get("properties")? else { return None };
     // A caller that writes `id` to a tool that requires `task_id` means `task_id`. A comparison of letters alone would
     // choose another name.
@@ -242,9 +280,15 @@ fn nearest(schema: &Value, pointer: &str) -> Option<String> {
     if let Some(name) = longer.next() {
         return Some(name.to_owned());
     }
-    let near = properties.iter().map(|(name, _)| (crate::text::distance(wrong, name), name));
-    let (distance, name) = near.min_by_key(|(distance, name)| (*distance, name.len()))?;
-    (distance <= wrong.chars().count().max(4) / 2).then(|| name.clone())
+    crate::text::nearest_word(wrong, properties.iter().map(|(name, _)| name.as_str())).map(str::to_owned)
+}
+
+/// Returns the schema itself if it has this member, else the one of its alternatives that has the member.
+fn form_with<'s>(schema: &'s Value, member: &str) -> Option<&'s Value> {
+    if schema.get(member).is_some() {
+        return Some(schema);
+    }
+    schema.get("anyOf")?.as_list()?.iter().find_map(|form| form_with(form, member))
 }
 
 /// Returns the error for an internal failure that the caller did not cause. `unknown` is true when it is not known

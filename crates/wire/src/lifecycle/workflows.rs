@@ -5,7 +5,7 @@ use engine::id::{AgentId, RepositoryId, TaskId, WorkflowId};
 use engine::{Command, Json, Millis, limits};
 
 use super::ids::{DetailObject, Limit, Offset, Within};
-use super::plan::{NewPlan, WorkflowPlan};
+use super::plan_format::{NewPlan, WorkflowPlan};
 use super::{carried, text, texts};
 use crate::shape::{ListShape, NonBlank, Shape as _, Text, message, vocabulary};
 

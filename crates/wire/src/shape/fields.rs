@@ -107,6 +107,11 @@ impl<'r, 'n, 't, 'x> ObjectFields<'r, 'n, 't, 'x> {
         }
     }
 
+    /// Reads a field that is a second way to write something. It is read like an optional field.
+    pub fn also<T: Shape>(&mut self, name: &'static str) -> Option<Option<T>> {
+        self.optional(name)
+    }
+
     pub fn maybe<T: Shape>(&mut self, name: &'static str) -> Option<Maybe<T>> {
         match self.find(name) {
             None => Some(Maybe::Absent),

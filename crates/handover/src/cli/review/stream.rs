@@ -42,10 +42,7 @@ pub(super) async fn run(office: &Office, asked: &ReviewRun) -> anyhow::Result<Ex
             None => return Ok(ExitCode::from(2)),
         },
     };
-    let provider = match provider(office, &asked.agent) {
-        Ok(provider) => provider,
-        Err(code) => return Ok(code),
-    };
+    let provider = provider(office, &asked.agent)?;
     if let Some(known) = known.as_ref().filter(|known| known.provider != provider.slug()) {
         eprintln!(
             "handover: the reviewer of {} is {}, so no review was started; name this reviewer with --agent, or \

@@ -120,9 +120,9 @@ async fn each_task_tells_its_holder_its_turn_and_what_it_cost() {
     assert_eq!(
         found["tasks"],
         json!([
-            {"task_id": one, "name": "one", "status": "pending", "holder": agent, "holder_slug": "quinn", "attempt": 1,
+            {"task_id": one, "number": 1, "name": "one", "status": "pending", "holder": agent, "holder_slug": "quinn", "attempt": 1,
              "failed_attempts": 0, "max_attempts": 5, "turn_id": second.to_string(), "turn_started_at": NOW, "spent": spent},
-            {"task_id": two, "name": "two", "status": "pending", "holder": null, "holder_slug": null, "attempt": 0,
+            {"task_id": two, "number": 2, "name": "two", "status": "pending", "holder": null, "holder_slug": null, "attempt": 0,
              "failed_attempts": 0, "max_attempts": 5, "turn_id": null, "turn_started_at": null, "spent": nothing},
         ])
     );

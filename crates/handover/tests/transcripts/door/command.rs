@@ -39,20 +39,34 @@ impl Door for CommandLine {
 pub(crate) fn run(program: &mut std::process::Command, tool: &str, arguments: &Value) -> Answer {
     let words = words(tool, arguments);
     let output = program.args(&words).output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    let value = || {
-        let line = text.strip_suffix('\n').unwrap_or_else(|| {
-            panic!("handover {} printed {text:?} and {}", words.join(" "), String::from_utf8_lossy(&output.stderr))
-        });
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    let value = |text: &str| -> Value {
+        let line = text
+            .strip_suffix('\n')
+            .unwrap_or_else(|| panic!("handover {} printed {out:?} and {err:?}", words.join(" ")));
         serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))
     };
     match output.status.code() {
-        Some(0) => Answer::Done(value()),
-        Some(1) => Answer::Refused(value()),
+        Some(0) => Answer::Done(value(&out)),
+        Some(1) => {
+            assert_eq!(out, "", "a refusal is on standard error: {}", words.join(" "));
+            Answer::Refused(refusal(&value(&err)))
+        }
         code => {
             panic!("handover {} ended with {code:?}: {}", words.join(" "), String::from_utf8_lossy(&output.stderr))
         }
     }
+}
+
+/// Returns the refusal as tools return it. A command prints it as `{"error": …}`, with `retry` for `recoverable`.
+fn refusal(printed: &Value) -> Value {
+    let members = printed["error"].as_object().unwrap_or_else(|| panic!("no error: {printed}"));
+    // In this order, because the scripts compare the text of the object.
+    let names = [("code", "code"), ("message", "message"), ("retry", "recoverable"), ("suggestion", "suggestion")];
+    let names = names.into_iter().chain([("details", "details")]);
+    assert!(members.keys().all(|name| names.clone().any(|(printed, _)| printed == name)), "{printed}");
+    Value::Object(names.filter_map(|(from, to)| Some((to.to_owned(), members.get(from)?.clone()))).collect())
 }
 
 /// Adds the agent to the arguments, because a command has no connection that could tell which agent calls.

@@ -1,0 +1,86 @@
+//! Times as people read them, in the time zone of this machine.
+
+use engine::Timestamp;
+use jiff::Zoned;
+use jiff::tz::TimeZone;
+
+use super::clock::{Clock as _, SystemClock};
+
+/// The present time and the time zone of the person who reads.
+#[derive(Debug, Clone)]
+pub struct LocalClock {
+    now: Timestamp,
+    zone: TimeZone,
+}
+
+impl LocalClock {
+    /// Returns the time of this machine and its time zone: the zone in `TZ`, else the one of `/etc/localtime`, else
+    /// UTC.
+    pub fn here() -> Self {
+        Self { now: SystemClock.now(), zone: TimeZone::try_system().unwrap_or(TimeZone::UTC) }
+    }
+
+    /// Returns a clock that stands still at this time, in UTC. Tests use it.
+    pub fn fixed(now: Timestamp) -> Self {
+        Self { now, zone: TimeZone::UTC }
+    }
+
+    pub fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    /// Returns the time at which the present day began.
+    pub fn today(&self) -> Timestamp {
+        let began = self.zoned(self.now).and_then(|now| now.start_of_day().ok());
+        began.map_or(self.now, |began| Timestamp(began.timestamp().as_millisecond()))
+    }
+
+    /// Returns a time as `09:41` when it is today, else as a date such as `2026-11-17`. Returns `None` for a time that
+    /// no calendar has.
+    pub fn short(&self, at: Timestamp) -> Option<String> {
+        let (at, now) = (self.zoned(at)?, self.zoned(self.now)?);
+        let form = if at.date() == now.date() { "%H:%M" } else { "%Y-%m-%d" };
+        Some(at.strftime(form).to_string())
+    }
+
+    /// Returns a time with its date and seconds, such as `2026-11-17 09:41:05`. Returns `None` for a time that no
+    /// calendar has.
+    pub fn full(&self, at: Timestamp) -> Option<String> {
+        Some(self.zoned(at)?.strftime("%Y-%m-%d %H:%M:%S").to_string())
+    }
+
+    fn zoned(&self, at: Timestamp) -> Option<Zoned> {
+        Some(jiff::Timestamp::from_millisecond(at.0).ok()?.to_zoned(self.zone.clone()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 2026-11-17 23:30:05 UTC.
+    const NOW: i64 = 1_794_958_205_000;
+    const HOUR: i64 = 3_600_000;
+
+    #[test]
+    fn today_is_a_time_of_day_and_any_other_day_a_date() {
+        let utc = LocalClock::fixed(Timestamp(NOW));
+        let east = LocalClock { now: Timestamp(NOW), zone: TimeZone::fixed(jiff::tz::offset(1)) };
+        let cases = [
+            (&utc, NOW, "23:30", "2026-11-17 23:30:05"),
+            (&utc, NOW - 23 * HOUR, "00:30", "2026-11-17 00:30:05"),
+            (&utc, NOW - 24 * HOUR, "2026-11-16", "2026-11-16 23:30:05"),
+            (&utc, NOW + HOUR, "2026-11-18", "2026-11-18 00:30:05"),
+            // An hour to the east, the day of this time is already the next one, and so is today.
+            (&east, NOW, "00:30", "2026-11-18 00:30:05"),
+            (&east, NOW - HOUR, "2026-11-17", "2026-11-17 23:30:05"),
+        ];
+        for (clock, at, short, full) in cases {
+            assert_eq!(clock.short(Timestamp(at)).as_deref(), Some(short), "{at}");
+            assert_eq!(clock.full(Timestamp(at)).as_deref(), Some(full), "{at}");
+        }
+        assert_eq!(utc.short(Timestamp(i64::MAX)), None);
+        assert_eq!(utc.full(utc.today()).as_deref(), Some("2026-11-17 00:00:00"));
+        assert_eq!(east.full(east.today()).as_deref(), Some("2026-11-18 00:00:00"));
+    }
+}

@@ -1,0 +1,295 @@
+//! Reads the facts that need a person from the store, in one view. Each list is bounded.
+
+use std::path::PathBuf;
+
+use engine::approval::{Approval, ApprovalState, ApprovalStatus, Source};
+use engine::condition::{Condition, ConditionKind};
+use engine::delivery::{CheckOutcome, Delivery, DeliveryState, UncheckedReason, WorkflowDelivery};
+use engine::id::TaskId;
+use engine::inbox::Message;
+use engine::list::{
+    AgentFilter, AgentQuery, ApprovalQuery, ConditionQuery, DeliveryQuery, MessageQuery, ReviewQuery, SpentQuery,
+    TaskQuery, TurnQuery, Whose, WorkflowDeliveryQuery,
+};
+use engine::task::{Task, TaskState};
+use engine::view::is_planned;
+use engine::workflow::WorkflowStatus;
+use engine::world::TaskIdNeed;
+use engine::{Actor, DecisionStop, Need, Timestamp, TypedQuestion as _, World};
+
+use super::blocks::{self, BlockedWork};
+use super::cause::{ApprovalWish, AttentionCause, RestingAgent};
+use super::{AttentionFact, TaskLabel};
+use crate::error::Error;
+use crate::people::approvals;
+use crate::people::untaken::{AgentSkill, why_not_taken};
+use crate::people::workload;
+use crate::service::Service;
+
+/// The most rows of each list. A person does not read more.
+const ROWS: u32 = 50;
+/// The number of newest turns of a task that are counted as tries.
+const TURNS: u32 = 50;
+/// The first words of a request to use a check that the task changed.
+const CHANGED_CHECK: &str = "use a check that this task changed: ";
+
+/// Facts about the project that the store does not have.
+#[derive(Debug, Clone, Default)]
+pub struct AttentionSurroundings {
+    /// The changes of the settings that a person has not accepted, one line each.
+    pub unaccepted: Vec<String>,
+    /// The skills of the agents that the settings name. A runner starts them when they are needed.
+    pub skills: Vec<AgentSkill>,
+    /// The home folder of the user, which is shown as `~`.
+    pub home: Option<PathBuf>,
+}
+
+/// Reads all facts that need a person.
+pub async fn gather(service: &Service, around: &AttentionSurroundings) -> Result<Vec<AttentionFact>, Error> {
+    let now = service.now();
+    let viewed = around.clone();
+    let mut facts = service.view(move |world| facts(world, &viewed, now)).await?;
+    if !around.unaccepted.is_empty() {
+        let cause = AttentionCause::SettingsChanged { changes: around.unaccepted.clone(), commit: None };
+        facts.push(AttentionFact { cause, task: None, since: now, behind: 0 });
+    }
+    Ok(facts)
+}
+
+fn facts(world: &World, around: &AttentionSurroundings, now: Timestamp) -> Result<Vec<AttentionFact>, DecisionStop> {
+    let pending = ApprovalQuery::WithStatus { statuses: vec![ApprovalStatus::Pending], before: None, limit: ROWS };
+    let asked = MessageQuery::Questions { after: 0, limit: ROWS };
+    let (stuck, conditions) = (TaskQuery::Stuck { limit: ROWS }, ConditionQuery { limit: ROWS });
+    let reviewed = ReviewQuery::All { before: None, limit: ROWS };
+    let delivered = DeliveryQuery::Waiting { after: None, limit: ROWS };
+    let plans = WorkflowDeliveryQuery::Waiting { after: None, limit: ROWS };
+    let lists = [asked.need(), stuck.need(), conditions.need(), reviewed.need(), delivered.need(), plans.need()];
+    world.want(lists.into_iter().chain([pending.need()]))?;
+    let mut facts = Vec::new();
+    for row in world.ask(&pending)?.iter().filter(|row| !row.is_over(now)) {
+        facts.push(approval(world, row, (around, now))?);
+    }
+    let questions = world.ask(&asked)?;
+    for row in questions {
+        facts.push(question(world, row)?);
+    }
+    let explained: Vec<TaskId> = facts.iter().filter_map(|fact: &AttentionFact| Some(fact.task.as_ref()?.id)).collect();
+    for task in world.ask(&stuck)?.iter().filter(|task| !explained.contains(&task.id)) {
+        facts.extend(stopped(world, task)?);
+    }
+    let ready = workload::ready(world, now)?;
+    facts.extend(untaken(world, &ready, around)?);
+    let deliveries = world.ask(&delivered)?;
+    for row in world.ask(&conditions)? {
+        let ready = u32::try_from(ready.len()).unwrap_or(u32::MAX);
+        facts.push(condition(row, ready, deliveries));
+    }
+    for row in world.ask(&reviewed)?.iter().filter(|row| row.open > 0) {
+        let (review, reviewer) = (row.id.to_string(), row.provider.clone());
+        let cause = AttentionCause::Finding { review, open: row.open, reviewer, blocking: None };
+        facts.push(of_task(world, row.gate.map(|gate| gate.task), cause, row.updated)?);
+    }
+    for row in deliveries.iter().filter(|row| row.state == DeliveryState::Waiting) {
+        facts.push(finished(world, row)?);
+    }
+    for row in world.ask(&plans)?.iter().filter(|row| row.state == DeliveryState::Waiting) {
+        facts.push(finished_plan(world, row)?);
+    }
+    Ok(facts)
+}
+
+/// Makes a fact about a task: its label, and the number of tasks that wait for it.
+fn of_task(
+    world: &World,
+    task: Option<TaskId>,
+    cause: AttentionCause,
+    since: Timestamp,
+) -> Result<AttentionFact, DecisionStop> {
+    let Some(id) = task else { return Ok(AttentionFact { cause, task: None, since, behind: 0 }) };
+    let dependents = TaskIdNeed::Dependents(id);
+    world.want([Need::Task(id), dependents.clone().into()])?;
+    let task = world.task(id)?;
+    // A task that is done lets the tasks after it start, so none of them waits for it.
+    let behind = if task.status().is_met() { 0 } else { world.ask(&dependents)?.len() };
+    let label = TaskLabel { id, number: task.number, name: task.name.clone() };
+    Ok(AttentionFact { cause, task: Some(label), since, behind: u32::try_from(behind).unwrap_or(u32::MAX) })
+}
+
+fn slug(world: &World, actor: &Actor) -> Result<Option<String>, DecisionStop> {
+    Ok(match actor {
+        Actor::Agent(agent) => Some(world.agent(*agent)?.slug.clone()),
+        Actor::Runner | Actor::Coordinator | Actor::Person | Actor::Engine => None,
+    })
+}
+
+fn approval(
+    world: &World,
+    row: &Approval,
+    (around, now): (&AttentionSurroundings, Timestamp),
+) -> Result<AttentionFact, DecisionStop> {
+    let id = row.id.to_string();
+    let request = &row.request;
+    let cause = match request.operation.strip_prefix(CHANGED_CHECK) {
+        Some(scripts) => AttentionCause::CheckChanged { approval: id, scripts: scripts.to_owned() },
+        None => {
+            let until = if let ApprovalState::Pending { until } = row.state { Some(until) } else { None };
+            AttentionCause::Approval {
+                approval: id,
+                agent: slug(world, &row.asker)?,
+                wish: wish(row),
+                folder: (!request.directory.is_empty()).then(|| short_folder(&request.directory, around)),
+                expires_in_ms: until.map(|until| u64::try_from(until.0.saturating_sub(now.0)).unwrap_or(0)),
+            }
+        }
+    };
+    of_task(world, row.waiting.map(|waiting| waiting.task), cause, row.asked)
+}
+
+/// Returns the command that an agent wants to run, or the request in its own words.
+fn wish(row: &Approval) -> ApprovalWish {
+    let content: Option<serde_json::Value> = match row.source {
+        Source::Gate | Source::Acp => serde_json::from_str(&row.request.content).ok(),
+        Source::Handoff | Source::ExecGate => None,
+    };
+    let command = content.as_ref().and_then(|content| content.get("command")).and_then(|command| command.as_str());
+    command.map_or_else(|| ApprovalWish::Act(approvals::asked(row)), |command| ApprovalWish::Run(command.to_owned()))
+}
+
+/// Returns a folder with its last two names: `~/…/shop-4f2c/1`.
+fn short_folder(folder: &str, around: &AttentionSurroundings) -> String {
+    let names: Vec<&str> = folder.split('/').filter(|name| !name.is_empty()).collect();
+    let [.., parent, last] = names.as_slice() else { return folder.to_owned() };
+    let at_home = around.home.as_ref().is_some_and(|home| std::path::Path::new(folder).starts_with(home));
+    if names.len() <= 3 { folder.to_owned() } else { format!("{}/…/{parent}/{last}", if at_home { "~" } else { "" }) }
+}
+
+fn question(world: &World, row: &Message) -> Result<AttentionFact, DecisionStop> {
+    let agent = slug(world, &row.from)?.unwrap_or_else(|| row.from.to_string());
+    let cause = AttentionCause::Question { agent, text: row.draft.body.clone(), message: row.id.to_string() };
+    of_task(world, row.draft.task, cause, row.at)
+}
+
+/// Returns the fact about a task that is paused, blocked or failed. Returns `None` when its plan is not set or is over.
+fn stopped(world: &World, task: &Task) -> Result<Option<AttentionFact>, DecisionStop> {
+    let workflow = world.workflow(task.workflow)?;
+    if !is_planned(workflow) || workflow.archived || workflow.status == WorkflowStatus::Abandoned {
+        return Ok(None);
+    }
+    let cause = match &task.state {
+        TaskState::Paused { lease, reason } => AttentionCause::Blocked {
+            agent: Some(world.agent(lease.agent)?.slug.clone()),
+            reason: reason.clone().unwrap_or_else(|| "waiting for an answer".to_owned()),
+            kind: "paused".to_owned(),
+        },
+        TaskState::Blocked(block) => blocks::cause(block, worked(world, task, &block.by)?),
+        TaskState::Failed { error, .. } => AttentionCause::Failed { crashes: task.crashes, error: error.clone() },
+        TaskState::Pending { .. }
+        | TaskState::Planning { .. }
+        | TaskState::InProgress { .. }
+        | TaskState::Completed { .. }
+        | TaskState::Skipped { .. } => return Ok(None),
+    };
+    of_task(world, Some(task.id), cause, task.updated).map(Some)
+}
+
+fn worked(world: &World, task: &Task, by: &Actor) -> Result<BlockedWork, DecisionStop> {
+    let (list, spent) =
+        (TurnQuery::Of { of: Whose::Task(task.id), before: None, limit: TURNS }, SpentQuery(Whose::Task(task.id)));
+    world.want([list.need(), spent.need()])?;
+    let own = || world.ask(&list).map(|turns| turns.iter().filter(|turn| !turn.purpose.is_a_look()));
+    let agent = match own()?.next() {
+        Some(turn) => Some(world.agent(turn.agent)?.slug.clone()),
+        None => slug(world, by)?,
+    };
+    let tries = own()?.filter(|turn| turn.attempt == task.attempt).count();
+    Ok(BlockedWork { agent, tries: u32::try_from(tries).unwrap_or(u32::MAX), spent: *world.ask(&spent)? })
+}
+
+/// Returns the ready tasks that no agent takes.
+fn untaken(world: &World, ready: &[Task], around: &AttentionSurroundings) -> Result<Vec<AttentionFact>, DecisionStop> {
+    if ready.iter().all(|task| task.role.is_none() && task.capabilities.is_empty()) {
+        return Ok(Vec::new());
+    }
+    let query = AgentQuery { filter: AgentFilter::default(), after: None, limit: workload::AGENTS_MAX };
+    let here = world.ask(&query)?.iter().filter(|(agent, _)| agent.left.is_none());
+    let skills: Vec<AgentSkill> =
+        here.map(|(agent, _)| AgentSkill::of(agent)).chain(around.skills.iter().cloned()).collect();
+    let lone = ready.iter().filter_map(|task| Some((task, why_not_taken(task, &skills)?)));
+    lone.map(|(task, why)| of_task(world, Some(task.id), AttentionCause::Stuck { why }, task.updated)).collect()
+}
+
+fn condition(row: &Condition, ready: u32, deliveries: &[Delivery]) -> AttentionFact {
+    let detail = serde_json::from_str::<serde_json::Value>(row.detail.as_str()).unwrap_or_default();
+    let text = |name: &str| detail.get(name).and_then(|value| value.as_str()).unwrap_or_default().to_owned();
+    let texts = |name: &str| -> Vec<String> {
+        let list = detail.get(name).and_then(|value| value.as_array()).cloned().unwrap_or_default();
+        list.iter().filter_map(|value| value.as_str().map(str::to_owned)).collect()
+    };
+    let cause = match row.kind {
+        ConditionKind::AgentRests => {
+            let trouble = row.title.strip_prefix(&format!("{} rests: ", row.subject)).unwrap_or(&row.title);
+            let trouble = trouble.split_once("; it said").map_or(trouble, |(trouble, _)| trouble).to_owned();
+            let agent = RestingAgent { slug: row.subject.clone(), trouble, said: text("said") };
+            AttentionCause::AgentRests { agent, waiting: ready }
+        }
+        ConditionKind::SetupFailed => {
+            let lines = texts("last_lines");
+            let last_line = lines.last().cloned().unwrap_or_else(|| text("last_lines"));
+            let last_line = last_line.lines().last().unwrap_or_default().to_owned();
+            AttentionCause::SetupFailed { command: row.subject.clone(), how: text("how"), last_line }
+        }
+        ConditionKind::BaselineFails => {
+            let is_of = |check: &CheckOutcome| match check {
+                CheckOutcome::Unchecked { why: UncheckedReason::Baseline { command } } => *command == row.subject,
+                CheckOutcome::Unchecked { .. }
+                | CheckOutcome::Checked { .. }
+                | CheckOutcome::CheckedFlaky { .. }
+                | CheckOutcome::NoChanges => false,
+            };
+            let unchecked: Vec<&Delivery> = deliveries.iter().filter(|delivery| is_of(&delivery.check)).collect();
+            let branch = unchecked.iter().find_map(|delivery| delivery.work.base_branch.clone());
+            let unchecked = u32::try_from(unchecked.len()).unwrap_or(u32::MAX);
+            AttentionCause::Baseline { command: row.subject.clone(), branch, unchecked }
+        }
+        ConditionKind::TipFailed => {
+            AttentionCause::TipFailed { command: text("command"), branch: text("branch"), merged: texts("tasks") }
+        }
+    };
+    AttentionFact { cause, task: None, since: row.since, behind: 0 }
+}
+
+fn finished(world: &World, row: &Delivery) -> Result<AttentionFact, DecisionStop> {
+    let spent = SpentQuery(Whose::Task(row.task));
+    world.want([Need::Agent(row.agent), spent.need()])?;
+    let spent = *world.ask(&spent)?;
+    let agent = Some(world.agent(row.agent)?.slug.clone());
+    let cause = merge((None, agent), (spent.ms, spent.usd_micros), (&row.check, &row.work));
+    of_task(world, Some(row.task), cause, row.updated)
+}
+
+fn finished_plan(world: &World, row: &WorkflowDelivery) -> Result<AttentionFact, DecisionStop> {
+    let spent = SpentQuery(Whose::Workflow(row.workflow));
+    world.want([Need::Workflow(row.workflow), spent.need()])?;
+    let spent = *world.ask(&spent)?;
+    let plan = Some(world.workflow(row.workflow)?.name.clone());
+    let cause = merge((plan, None), (spent.ms, spent.usd_micros), (&row.check, &row.work));
+    of_task(world, None, cause, row.updated)
+}
+
+fn merge(
+    (plan, agent): (Option<String>, Option<String>),
+    (ms, usd_micros): (u64, Option<u64>),
+    (check, work): (&CheckOutcome, &engine::delivery::DeliveredWork),
+) -> AttentionCause {
+    let base = work.base_branch.as_deref().unwrap_or("the commit that it started from");
+    let (result, check) = match check {
+        CheckOutcome::Checked { command, .. } => ("checked", format!("`{command}` passed")),
+        CheckOutcome::CheckedFlaky { command, run, of, .. } => {
+            ("checked, flaky", format!("`{command}` passed on run {run} of {of}"))
+        }
+        CheckOutcome::Unchecked { why } => ("unchecked", crate::people::delivered::unchecked_words(why, base)),
+        CheckOutcome::NoChanges => ("no changes", String::new()),
+    };
+    let size = crate::people::delivered::size_words(work.files.into(), work.added.into(), work.removed.into());
+    AttentionCause::Merge { plan, agent, ms, usd_micros, result: result.to_owned(), check, size }
+}

@@ -1,0 +1,226 @@
+//! `handover diff`: shows the finished work of a task or a plan.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::process::{ExitCode, Stdio};
+
+use anstyle::{AnsiColor, Color, Style};
+use base::people::delivered::{self, FinishedWork, short};
+use base::people::task_choice::NamedWork;
+use clap::Args;
+use engine::delivery::DeliveryState;
+use git::GitProblem;
+use git::changes::{ChangeDiff, ChangeSummary, changes};
+use handover::office::Office;
+use spawn::{StartEnvironment, StartFolder};
+use wire::json::{Value, object};
+use wire::visible;
+
+use super::super::show::plain;
+use super::super::table::screen_width;
+use super::super::{say, say_json};
+use super::choose::{ChoiceText, chosen_work};
+use super::numbered;
+use super::site::WorkSite;
+use super::stat::stat;
+
+pub(super) const HELP: &str = "\
+The first lines say who did the work, from which commit it started, and whether your checks passed on it. Then follow the
+changed files and the diff. At a terminal the diff is shown with $PAGER; elsewhere it is printed as git prints it, so that
+`handover diff 1 | git apply` works.";
+
+/// The largest diff that is shown, in bytes. A longer one is cut, because no person reads more.
+const DIFF_BYTES_MAX: usize = 16 << 20;
+/// The program that shows long texts when `PAGER` names none.
+const PAGER: &str = "less -FRX";
+
+const CHOICE: ChoiceText<'_> =
+    ChoiceText { command: "handover diff", nothing: "No finished work waits for you. Start your agents: handover run" };
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct DiffArguments {
+    /// The task or plan: a number, a name, or the beginning of a name
+    #[arg(value_name = "TASK|PLAN")]
+    work: Option<String>,
+    /// Show only the changed files with their numbers of lines
+    #[arg(long, conflicts_with = "name_only")]
+    stat: bool,
+    /// Show only the names of the changed files
+    #[arg(long)]
+    name_only: bool,
+    /// Print the facts and the diff as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// The work that is shown, with its changes.
+#[derive(Debug)]
+pub(super) struct ShownWork {
+    pub(super) work: FinishedWork,
+    pub(super) changes: ChangeSummary,
+    pub(super) from: String,
+    pub(super) to: String,
+}
+
+pub(super) async fn run(office: &Office, asked: &DiffArguments) -> anyhow::Result<ExitCode> {
+    let named = match chosen_work(office, asked.work.as_deref(), CHOICE).await? {
+        Ok(named) => named,
+        Err(code) => return Ok(code),
+    };
+    let site = match WorkSite::find(office).await? {
+        Ok(site) => site,
+        Err(code) => return Ok(code),
+    };
+    let shown = match shown(office, &site, &named).await? {
+        Ok(shown) => shown,
+        Err(code) => return Ok(code),
+    };
+    if asked.name_only {
+        shown.changes.list.iter().try_for_each(|file| say(&plain(&file.path)))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let diff = if asked.stat { None } else { Some(shown.diff(&site).await?) };
+    if asked.json {
+        say_json(&json(&shown, diff.as_ref()))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let head = head(&shown);
+    match diff {
+        Some(diff) => print(&head, &diff)?,
+        None => say(head.trim_end())?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the work of a task or a plan with its changes. Tells the person when there is none.
+pub(super) async fn shown(
+    office: &Office,
+    site: &WorkSite,
+    named: &NamedWork,
+) -> anyhow::Result<Result<ShownWork, ExitCode>> {
+    let Some(work) = delivered::find(office.desk.service(), named).await? else {
+        eprintln!("{}", without_work(named));
+        return Ok(Err(ExitCode::from(1)));
+    };
+    let (mut from, mut to) = (work.work.base.clone(), work.work.commit.clone());
+    let mut found = changes(&site.git, &site.root, &from, &to).await;
+    // Git may have deleted the commit of merged work. The merged commit has the same changes.
+    if let (Err(GitProblem::GitFailed { .. }), DeliveryState::Merged { before, commit, .. }) = (&found, &work.state) {
+        (from, to) = (before.clone(), commit.clone());
+        found = changes(&site.git, &site.root, &from, &to).await;
+    }
+    Ok(Ok(ShownWork { changes: found?, work, from, to }))
+}
+
+/// Returns the sentence for a task or plan without finished work.
+pub(super) fn without_work(named: &NamedWork) -> String {
+    match named {
+        NamedWork::Task(task) => format!(
+            "{} has no finished work: it is {}. What happened: handover logs {}",
+            numbered(task.number, &task.name).trim_start(),
+            task.status().as_str().replace('_', " "),
+            task.number
+        ),
+        NamedWork::Plan(plan) => format!(
+            "The plan {} has no finished work yet: it is {}.",
+            plain(&plan.name),
+            plan.status.as_str().replace('_', " ")
+        ),
+    }
+}
+
+impl ShownWork {
+    pub(super) async fn diff(&self, site: &WorkSite) -> Result<ChangeDiff, GitProblem> {
+        git::changes::diff(&site.git, &site.root, (&self.from, &self.to), DIFF_BYTES_MAX).await
+    }
+}
+
+/// Returns the lines above the diff: who did the work, how it was checked, what the agent said, and the changed files.
+fn head(shown: &ShownWork) -> String {
+    let work = &shown.work;
+    let title = work.number.map_or_else(|| format!("    {}", plain(&work.name)), |number| numbered(number, &work.name));
+    let mut text = format!("{title}\n    {}\n    {}\n", plain(&work.origin()), plain(&work.checked()));
+    match &work.state {
+        DeliveryState::Waiting => {}
+        DeliveryState::InPlan { commit } => text.push_str(&format!("    in its plan's branch at {}\n", short(commit))),
+        DeliveryState::Merged { into, commit, .. } => {
+            text.push_str(&format!("    merged into {} as {}\n", plain(into), short(commit)));
+        }
+        DeliveryState::Dropped { .. } => text.push_str("    dropped\n"),
+    }
+    if let Some(outcome) = &work.outcome {
+        text.push_str(&format!("    \"{}\"\n", plain(&visible::redacted(outcome))));
+    }
+    format!("{text}\n{}", stat(&shown.changes, screen_width()))
+}
+
+fn json(shown: &ShownWork, diff: Option<&ChangeDiff>) -> Value {
+    let Value::Object(mut members) = shown.work.to_value() else { return Value::Null };
+    let row = |file: &git::changes::ChangedFile| {
+        object([
+            ("path", file.path.as_str().into()),
+            ("old_path", file.old_path.clone().into()),
+            ("added", file.added.into()),
+            ("removed", file.removed.into()),
+            ("binary", file.is_binary.into()),
+        ])
+    };
+    members.push(("changed_files".to_owned(), Value::List(shown.changes.list.iter().map(row).collect())));
+    if let Some(diff) = diff {
+        members.push(("diff".to_owned(), String::from_utf8_lossy(&diff.bytes).into_owned().into()));
+        members.push(("diff_is_cut".to_owned(), diff.is_cut.into()));
+    }
+    Value::Object(members)
+}
+
+/// Prints the diff: with a pager and colours at a terminal, and byte for byte elsewhere.
+fn print(head: &str, diff: &ChangeDiff) -> anyhow::Result<()> {
+    let cut = if diff.is_cut { "\nThe diff is longer; its end is not shown. Use git diff to see it.\n" } else { "" };
+    if !std::io::stdout().is_terminal() {
+        let mut out = std::io::stdout().lock();
+        out.write_all(head.as_bytes())?;
+        out.write_all(&diff.bytes)?;
+        out.write_all(cut.as_bytes())?;
+        return Ok(out.flush()?);
+    }
+    let text = format!("{head}{}{cut}", coloured(&String::from_utf8_lossy(&diff.bytes)));
+    let is_plain = anstream::AutoStream::choice(&std::io::stdout()) == anstream::ColorChoice::Never;
+    let text = if is_plain { anstream::adapter::strip_str(&text).to_string() } else { text };
+    if page(&text).is_err() {
+        write!(anstream::stdout(), "{text}")?;
+    }
+    Ok(())
+}
+
+/// Returns a diff with the usual colours. Characters that could deceive a person are shown by their numbers.
+fn coloured(diff: &str) -> String {
+    let mut text = String::with_capacity(diff.len());
+    for line in diff.lines() {
+        let style = match line.as_bytes() {
+            [b'+', b'+', b'+', b' ', ..] | [b'-', b'-', b'-', b' ', ..] => Style::new().bold(),
+            [b'+', ..] => Style::new().fg_color(Some(Color::Ansi(AnsiColor::Green))),
+            [b'-', ..] => Style::new().fg_color(Some(Color::Ansi(AnsiColor::Red))),
+            [b'@', b'@', ..] => Style::new().fg_color(Some(Color::Ansi(AnsiColor::Cyan))),
+            [b'd', b'i', b'f', b'f', b' ', ..] => Style::new().bold(),
+            _ => Style::new(),
+        };
+        text.push_str(&format!("{style}{}{style:#}\n", visible::lines(line)));
+    }
+    text
+}
+
+/// Shows a text with the person's pager. Fails when the pager cannot be started.
+fn page(text: &str) -> anyhow::Result<()> {
+    let named = std::env::var("PAGER").ok().filter(|named| !named.trim().is_empty());
+    let pager = named.unwrap_or_else(|| PAGER.to_owned());
+    let mut command = spawn::command("sh", StartFolder::Own, StartEnvironment::Whole);
+    let mut child = command.args(["-c", &pager]).stdin(Stdio::piped()).spawn()?;
+    if let Some(mut input) = child.stdin.take() {
+        // A pager that the person leaves early closes its input. That is no failure.
+        let _left_early = input.write_all(text.as_bytes());
+    }
+    let ended = child.wait()?;
+    if ended.code() == Some(127) {
+        anyhow::bail!("the pager is not installed");
+    }
+    Ok(())
+}

@@ -1,0 +1,80 @@
+//! `handover retry` and `handover stop`: let a task start again, or end its running turn.
+
+use std::process::ExitCode;
+
+use base::people::task_choice::TaskPurpose;
+use clap::Args;
+use engine::Command;
+use engine::command::Target;
+use engine::task::Status;
+use handover::office::Office;
+use wire::json::object;
+
+use super::super::show::refused;
+use super::super::{say, say_json};
+use super::choose::{ChoiceText, chosen_task};
+use super::numbered;
+use super::site::operator;
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct RetryArguments {
+    /// The task: its number, its name, or the beginning of its name
+    task: Option<String>,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct StopArguments {
+    /// The task: its number, its name, or the beginning of its name
+    task: Option<String>,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn retry(office: &Office, asked: &RetryArguments) -> anyhow::Result<ExitCode> {
+    let choice = ChoiceText { command: "handover retry", nothing: "No task is blocked or failed." };
+    let task = match chosen_task(office, asked.task.as_deref(), TaskPurpose::Retry, choice).await? {
+        Ok(task) => task,
+        Err(code) => return Ok(code),
+    };
+    if !matches!(task.status(), Status::Blocked | Status::Failed) {
+        let name = numbered(task.number, &task.name);
+        eprintln!("{} is {}; only a blocked or failed task is retried.", name.trim_start(), task.status());
+        return Ok(ExitCode::from(1));
+    }
+    let to = Target::Pending { reason: Some("retried by a person".to_owned()) };
+    let caller = operator(office).await?;
+    let retried = office.desk.service().execute(caller, Command::Move { task: task.id, attempt: None, to }).await;
+    told(retried, task.number, "open again. Start it: handover run", asked.json)
+}
+
+pub(super) async fn stop(office: &Office, asked: &StopArguments) -> anyhow::Result<ExitCode> {
+    let choice = ChoiceText { command: "handover stop", nothing: "No task is being worked on." };
+    let task = match chosen_task(office, asked.task.as_deref(), TaskPurpose::Stop, choice).await? {
+        Ok(task) => task,
+        Err(code) => return Ok(code),
+    };
+    if task.holder().is_none() {
+        let name = numbered(task.number, &task.name);
+        eprintln!("Nobody works on {}: it is {}.", name.trim_start(), task.status());
+        return Ok(ExitCode::from(1));
+    }
+    let reason = Some("stopped by a person".to_owned());
+    let caller = operator(office).await?;
+    // The runner notices that it no longer holds the task, and ends the program and everything below it.
+    let command = Command::Release { task: task.id, attempt: Some(task.attempt), reason };
+    let stopped = office.desk.service().execute(caller, command).await;
+    told(stopped, task.number, "stopped; the task is open again", asked.json)
+}
+
+fn told(result: Result<engine::Reply, base::Error>, number: u32, text: &str, json: bool) -> anyhow::Result<ExitCode> {
+    match result {
+        Ok(_) if json => say_json(&object([("success", true.into()), ("task", u64::from(number).into())]))?,
+        Ok(_) => say(&numbered(number, text))?,
+        Err(error) => return refused("task", error, json),
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,109 @@
+//! Runs the project's checks on the work of a task, in the task's worktree.
+
+use std::path::Path;
+
+use super::{CommittedWork, FinishStage, FinishedOutput};
+use crate::attempt::AttemptError;
+use crate::attempt::place::WorkPlace;
+use crate::attempt::setup::CommandSite;
+use crate::attempt::shared::RunEvent;
+use crate::verify::project::{
+    BaselineEnd, ProjectCheckHelp, ProjectCheckPlace, ProjectCheckResult, ProjectVerdict, run_checks,
+};
+use base::project::settings::{CheckMoment, VerifyCheck};
+
+/// A tree on which the project's checks run, and the commit that must pass them before the tree can be judged.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TreeTarget<'a> {
+    pub(super) place: &'a WorkPlace,
+    pub(super) commit: Option<&'a str>,
+    pub(super) tree: Option<&'a str>,
+    pub(super) baseline: Option<&'a str>,
+}
+
+impl FinishStage<'_> {
+    /// Runs the project's checks on the work of the task. A task that changed no file is not checked.
+    pub(super) async fn project_checks(&self, done: &FinishedOutput) -> Result<Vec<ProjectCheckResult>, AttemptError> {
+        if done.work.as_ref().is_some_and(|work| work.changes.files == 0) {
+            return Ok(Vec::new());
+        }
+        let baseline = match &done.place {
+            WorkPlace::Worktree { base_commit, .. } => Some(base_commit.as_str()),
+            WorkPlace::Folder(_) => None,
+        };
+        let (commit, tree) = match &done.work {
+            Some(CommittedWork { commit, tree, .. }) => (Some(commit.as_str()), Some(tree.as_str())),
+            None => (None, None),
+        };
+        self.check_tree(TreeTarget { place: &done.place, commit, tree, baseline }).await
+    }
+
+    /// Runs the checks that hold after each task on the files that the worktree has now.
+    pub(super) async fn check_tree(&self, target: TreeTarget<'_>) -> Result<Vec<ProjectCheckResult>, AttemptError> {
+        let (run, shared) = (self.run, &self.run.shared);
+        let checks: Vec<&VerifyCheck> =
+            shared.settings.verify.checks.iter().filter(|check| self.holds(check)).collect();
+        if checks.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (binary, mark) = (agents::host::own_binary()?, self.turn.to_string());
+        let folder = shared.attempt_folder(run.task, run.attempt).join("project");
+        let site =
+            CommandSite { worktree: target.place.path(), slot: target.place.slot(), folder: &folder, mark: &mark };
+        let environment = shared.command_environment(site);
+        let place = ProjectCheckPlace {
+            place: shared.check_place(site, (&binary, &environment), target.commit),
+            scripts: shared.settings.scripts.as_ref(),
+            retries: shared.settings.verify.retries,
+            permits: &shared.checks,
+        };
+        let mut help = StageHelp { stage: self, target };
+        let results = run_checks(place, &checks, &mut help).await?;
+        help.restore().await?;
+        for (check, result) in checks.iter().zip(&results) {
+            if let (Some(tree), ProjectVerdict::Checked | ProjectVerdict::CheckedFlaky { .. }) =
+                (target.tree, &result.verdict)
+            {
+                shared.keep_passed(tree, check, result.ms());
+            }
+        }
+        Ok(results)
+    }
+
+    /// Tells whether a check runs after this task.
+    fn holds(&self, check: &VerifyCheck) -> bool {
+        // A task of the standing list is its own whole result.
+        check.when == CheckMoment::Task || self.facts.workflow.standing
+    }
+}
+
+/// The help that the checks of a task need from the attempt.
+struct StageHelp<'a> {
+    stage: &'a FinishStage<'a>,
+    target: TreeTarget<'a>,
+}
+
+impl ProjectCheckHelp for StageHelp<'_> {
+    type Fault = AttemptError;
+
+    async fn baseline(&mut self, check: &VerifyCheck) -> Result<BaselineEnd, AttemptError> {
+        match self.target.baseline {
+            Some(commit) => self.stage.run.shared.baseline(commit, check).await,
+            None => Ok(BaselineEnd::Unknown),
+        }
+    }
+
+    async fn restore(&mut self) -> Result<(), AttemptError> {
+        match self.target.tree {
+            Some(tree) => Ok(self.stage.run.shared.ground.restore(self.target.place, tree).await?),
+            None => Ok(()),
+        }
+    }
+
+    fn begins(&mut self, check: &VerifyCheck, _run: u32) {
+        let folder = Path::new(&check.folder);
+        let place = if folder.as_os_str().is_empty() { String::new() } else { format!(" in {}", folder.display()) };
+        let command = format!("{}{place}", check.command.join(" "));
+        self.stage.run.tell(self.stage.facts, RunEvent::Checking { command });
+    }
+}
