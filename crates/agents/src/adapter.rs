@@ -31,8 +31,8 @@ pub use order::{
 pub use replay::replay;
 pub use said::{AgentEnd, Exit, HeardEvent, SpentAmount, TurnSaid};
 
-/// Returns the launch for this turn: the command line of the program and the files that it needs. Writes nothing and
-/// starts nothing.
+/// Returns the launch for one turn (one run of an agent's program): the command line of the program and the files that
+/// it needs. Writes nothing and starts nothing.
 pub fn launch(order: &TurnOrder) -> Result<ProgramLaunch, Unlaunchable> {
     match order.kind {
         AdapterKind::Claude => claude::launch(order),

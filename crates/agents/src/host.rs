@@ -44,15 +44,19 @@ pub use handle::{TurnHost, own_binary};
 pub use record::ended;
 pub use sweep::{settle, sweep};
 
-/// The name of the hidden command that runs the turn host: `handover turn-host FOLDER`.
+/// The name of the hidden command that runs the turn host, the process that starts and ends one program: `handover
+/// turn-host FOLDER`.
 pub const COMMAND: &str = "turn-host";
-/// The environment variable that every process of a turn has. Its value is the id of the turn.
+/// The environment variable that every process of a turn (one run of an agent's program) has. Its value is the id of
+/// the turn.
 pub const TURN: &str = "HANDOVER_TURN";
-/// The name of the file with the program's standard output, in the turn's folder.
+/// The name of the file with the program's standard output. The file is in the folder of the turn (one run of the
+/// program).
 pub const STDOUT: &str = "stdout";
 pub const STDERR: &str = "stderr";
-/// The name of the file for the turn host's events. The file is used only when the host's standard output carries the
-/// program's output. Otherwise the host writes its events to its standard output.
+/// The name of the file for the events of the turn host (the process that starts and ends the program). The file is
+/// used only when the host's standard output carries the program's output. Otherwise the host writes its events to its
+/// standard output.
 pub const EVENTS: &str = "events";
 
 /// The program that a turn host (the process that starts and ends one program) starts, and the program's limits. It is
@@ -60,7 +64,7 @@ pub const EVENTS: &str = "events";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HostLaunch {
-    /// The id of the turn. Every process of the turn has it in the variable `HANDOVER_TURN`.
+    /// The id of the turn (one run of the program). Every process of the turn has it in the variable `HANDOVER_TURN`.
     pub turn: String,
     /// The path of the program, or a name. A name is looked up in the `PATH` that the program gets.
     pub program: PathBuf,
@@ -71,15 +75,15 @@ pub struct HostLaunch {
     pub environment: BTreeMap<String, String>,
     pub input: HostInput,
     /// The largest number of bytes that standard output and standard error may have together. If the program writes
-    /// more, the turn is ended.
+    /// more, it is ended.
     pub output_bytes_max: u64,
     pub seconds_max: u32,
-    /// The milliseconds between SIGTERM and SIGKILL. More than five seconds count as five, so that all processes of the
-    /// turn end within ten seconds.
+    /// The milliseconds between SIGTERM and SIGKILL. More than five seconds count as five, so that the program and all
+    /// processes that it started end within ten seconds.
     pub grace_ms: u32,
 }
 
-/// The part of the runner's environment that the program inherits.
+/// The part of the runner's environment that an agent's program inherits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Inherit {
@@ -87,23 +91,24 @@ pub enum Inherit {
     Only(Vec<String>),
 }
 
-/// The source of the program's standard input.
+/// The source of the standard input of an agent's program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HostInput {
     Nothing,
     File(PathBuf),
-    /// The input is relayed: the program reads the bytes that the runner writes to the host's standard input. The
-    /// host's standard output then carries the program's output.
+    /// The input is relayed: the program reads the bytes that the runner writes to the standard input of the turn host
+    /// (the process that starts the program). The host's standard output then carries the program's output.
     Relay,
 }
 
-/// One event of a turn. The turn host writes it as a line of its standard output or of the file `events`.
+/// One event of a turn (one run of an agent's program). The turn host, the process that starts and ends the program,
+/// writes it as a line of its standard output or of the file `events`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HostEvent {
-    /// The turn host started a process that is to become the agent's program. Only the record of the turn's end tells
-    /// whether the process became the program.
+    /// The turn host (the process that starts and ends the program) started a process that is to become the agent's
+    /// program. Only the record of the turn's end tells whether the process became the program.
     Started {
         pid: u32,
     },
@@ -116,16 +121,16 @@ pub enum HostEvent {
     Ended(HostEnded),
 }
 
-/// The record of how a turn ended. It is stored as `end.json`.
+/// The record of how a turn (one run of an agent's program) ended. It is stored as `end.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostEnded {
     pub how: ProgramEnd,
     /// True if the program ended by itself and left processes or open pipes behind.
     pub leaked: bool,
-    /// The number of processes that the turn host had to kill.
+    /// The number of processes that the turn host (the process that starts the program) had to kill.
     pub killed: u32,
-    /// The processes that the turn host could not end in time, because they are stuck in the kernel or belong to
-    /// another user.
+    /// The processes that the turn host (the process that starts the program) could not end in time, because they are
+    /// stuck in the kernel or belong to another user.
     pub survivors: Vec<Survivor>,
     pub stdout_bytes: u64,
     pub stderr_bytes: u64,
@@ -146,13 +151,13 @@ pub enum ProgramEnd {
     TimedOut,
     /// The program wrote more output than allowed. The part within the limit is kept.
     TooMuch,
-    /// The lifeline (the pipe that the runner keeps open) was closed: the runner has ended, or it asked the host to end
-    /// the program.
+    /// The lifeline (the pipe that the runner keeps open) was closed: the runner has ended, or it wants the program to
+    /// end.
     CutOff,
     SpawnFailed {
         why: String,
     },
-    /// The turn host was killed, or it could not keep the program's output.
+    /// The turn host (the process that starts the program) was killed, or it could not store the program's output.
     Lost {
         why: String,
     },

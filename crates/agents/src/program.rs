@@ -13,13 +13,13 @@ use super::adapter::acp::{self, PermissionQuestion, Permit, Way};
 use super::adapter::{self, AdapterKind, Exit, HeardEvent, Listener, ProgramInput, ProgramLaunch, TurnOrder, TurnSaid};
 use super::host::{self, HostEnded, HostEvent, Inherit, ProgramEnd, TurnHost};
 
-/// The number of bytes that are read from the end of standard error. Some programs print a fact, such as an error, only
-/// on standard error.
+/// The maximum number of bytes that are read from the end of standard error. Some programs print a fact, such as an
+/// error, only there.
 const STDERR_TAIL_BYTES: u64 = 16 << 10;
 const READ_BYTES: usize = 256 << 10;
 const GRACE_MS: u32 = 3_000;
 
-/// All data that is needed to start a program for one turn.
+/// The data that is needed to start an agent's program for one turn (one run).
 #[derive(Debug)]
 pub struct ProgramStart {
     /// The path of Handover's own binary, which runs as the turn host (the process that starts and ends the program).
@@ -29,18 +29,18 @@ pub struct ProgramStart {
     /// Environment variables from the settings. They override the variables that Handover sets for this kind of
     /// program.
     pub environment: Vec<(String, String)>,
-    /// The names of the environment variables that the program inherits.
+    /// The names of the environment variables that the agent's program inherits from the runner.
     pub inherit: Vec<String>,
     pub output_bytes_max: u64,
     pub seconds_max: u32,
 }
 
-/// The reasons why the runner ends a program that still runs.
+/// The reasons why the runner ends an agent's program that still runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CutReason {
     ClaimLost,
     OverBudget(String),
-    /// A person wants the runner to stop.
+    /// A person asked the runner to stop.
     Cancelled,
 }
 
@@ -53,11 +53,11 @@ pub struct Ran {
     pub reason: Option<String>,
 }
 
-/// An observer that receives the events of a program while it runs.
+/// An observer that receives the events of an agent's program while the program runs.
 pub trait Follow: Send {
     fn heard(&mut self, heard: HeardEvent);
 
-    /// Receives the total costs that the program has stated so far.
+    /// Receives the total costs that the program has reported so far.
     fn spent(&mut self, usd: Option<adapter::SpentAmount<f64>>, tokens: Option<adapter::SpentAmount<u64>>);
 
     fn permit(&mut self, asked: PermissionQuestion) -> impl Future<Output = Permit> + Send;
@@ -109,7 +109,7 @@ pub async fn run(
 }
 
 /// Returns the result of a program after its runner has ended, from the files in the turn's folder. Blocks while the
-/// turn host (the process that started the program) still works.
+/// turn host (the process that started the program) is still running.
 pub fn recover(folder: &Path, kind: AdapterKind) -> io::Result<Ran> {
     let ended = host::settle(folder)?;
     let mut ears = OutputReader::new(kind, folder);
@@ -130,7 +130,7 @@ fn exit(end: &ProgramEnd) -> Exit {
 /// The way in which the runner ended the program, or `Not` when the program ended by itself.
 enum ClosedBy {
     Not,
-    /// The program gave its answer in the conversation, so the runner ended it.
+    /// The program gave its answer over the Agent Client Protocol, so the runner ended it.
     ByUs,
     Cut(CutReason),
 }
@@ -147,8 +147,8 @@ fn judged(mut said: TurnSaid, ended: HostEnded, closed: ClosedBy) -> Ran {
         (_, ClosedBy::Cut(CutReason::Cancelled)) => (TurnEnd::Cancelled, Some("the runner was stopped".to_owned())),
         (ProgramEnd::TimedOut, _) => (TurnEnd::TimedOut, Some("the program ran longer than a turn may".to_owned())),
         (ProgramEnd::TooMuch, _) => (TurnEnd::OverBudget, Some("the program printed more than a turn may".to_owned())),
-        // The condition `!has_answer` is needed, because the program may have given its whole answer before the runner
-        // was gone.
+        // Skip this case if the program gave its whole answer before the runner was gone, because then the answer
+        // counts.
         (ProgramEnd::CutOff, ClosedBy::Not) if !has_answer => {
             (TurnEnd::Interrupted, Some("the runner ended before the program".to_owned()))
         }
@@ -247,7 +247,7 @@ impl OutputReader {
             Some(file) => file,
             None => match File::open(&self.path) {
                 Ok(file) => self.file.insert(file),
-                // If the program could not be started, there is no output file.
+                // There is no output file if the program could not be started.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
                 Err(error) => return Err(error),
             },
@@ -270,7 +270,8 @@ impl OutputReader {
 }
 
 /// The runner's side of a conversation over the Agent Client Protocol (ACP). It does not keep the lines of the
-/// conversation, because the turn host keeps the agent's output, and Handover's own texts are in the prompt files.
+/// conversation: the turn host (the process that started the agent's program) keeps the agent's output, and Handover's
+/// own texts are in the prompt files.
 struct Talk<'f, F> {
     follow: &'f mut F,
 }
@@ -287,7 +288,7 @@ impl<F: Follow> acp::AcpHost for Talk<'_, F> {
     }
 }
 
-/// An observer that ignores everything, for a program that has already ended.
+/// An observer that ignores all events. It is used for a program that has already ended.
 struct Deaf;
 
 impl Follow for Deaf {

@@ -1,5 +1,5 @@
-//! The modules that all other modules use: time, random numbers, hashes, differences of texts, stored objects, YAML, and the
-//! words for numbers and times.
+//! The modules that all other modules use: time, random numbers, hashes, differences of texts, stored objects, YAML,
+//! and the words for numbers and times.
 
 pub mod clock;
 pub mod difference;

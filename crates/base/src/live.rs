@@ -1,4 +1,4 @@
-//! A locked file per session, which shows that the session's process is alive.
+//! Shows which sessions are alive: the process of each session holds the lock of one file.
 //!
 //! ```text
 //! hold ──> locked file ──────────────> drop: no file
@@ -49,7 +49,8 @@ pub const NOTE_INTERVAL: Duration = Duration::from_secs(60);
 
 const PREFIX: &str = "ses_";
 const BODY_LEN: usize = 12;
-/// The suffix of the name of a runner's session file.
+/// The suffix in the name of a runner's session file. A session file is locked by its process, to show that the session
+/// is alive.
 const RUNNER: &str = ".runner";
 /// The suffix of a new session file until the file is locked and gets its final name.
 const BIRTH: &str = ".birth";
@@ -73,7 +74,7 @@ struct LiveOwner {
     last_note: Duration,
 }
 
-/// The state of a session, which its process writes into the session's file.
+/// The state of a session, which its process writes into the session's locked file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum LiveWord {
@@ -81,7 +82,7 @@ enum LiveWord {
     Silent,
 }
 
-/// The content of a session's file.
+/// The content of a session's locked file, which shows other processes that the session is alive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct LiveLine {
     pid: u32,
@@ -133,7 +134,7 @@ impl Live {
         })
     }
 
-    /// Notes that the session received a call. Writes to the session's file at once when the session was silent;
+    /// Notes that the session received a call. Writes to the session's file immediately when the session was silent;
     /// otherwise at most once a minute.
     pub fn touch(&self, now: Duration) -> io::Result<()> {
         let mut owner = self.owner();
@@ -167,14 +168,14 @@ impl Live {
         }
     }
 
-    /// Tells whether the session is not silent: it had a call in the last two hours, not counting the time in which the
-    /// machine sleeps.
+    /// Returns true when the session is not silent: it had a call in the last two hours, not counting the time in which
+    /// the machine sleeps.
     pub fn is_active(&self) -> bool {
         self.owner().word == LiveWord::Active
     }
 
-    /// Locks the mutex of the file's state. After a panic in another thread the state is still valid, because a line is
-    /// written completely or not at all.
+    /// Locks the mutex of the session file's data. A panic in another thread does not make the data invalid, because
+    /// each write is complete or does not happen.
     fn owner(&self) -> MutexGuard<'_, LiveOwner> {
         self.owner.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -231,8 +232,8 @@ fn name(file: &File, birth: &Path, path: &Path) -> io::Result<()> {
     file.lock()?;
     write_line(file, LiveLine::of(LiveWord::Active, 0))?;
     match fs::hard_link(birth, path) {
-        // Some file systems have no hard links. There the file is renamed. Session ids are random, so no other process
-        // takes the name between the check and the rename.
+        // Some file systems have no hard links. On them, rename the session's file instead. Session ids are random, so
+        // no other process takes the name between the check and the rename.
         Err(error) if matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::Unsupported) => {
             if path.try_exists()? {
                 return Err(ErrorKind::AlreadyExists.into());
@@ -245,7 +246,7 @@ fn name(file: &File, birth: &Path, path: &Path) -> io::Result<()> {
 
 fn write_line(mut file: &File, line: LiveLine) -> io::Result<()> {
     let mut text = serde_json::to_string(&LiveLine { inode: inode(file), ..line })?;
-    // Fill the line with spaces up to its line break, so that all lines have the same length.
+    // Fill the line of the session's file with spaces up to its line break, so that all lines have the same length.
     text.extend(std::iter::repeat_n(' ', LINE_BYTES.saturating_sub(text.len() + 1)));
     text.push('\n');
     file.seek(SeekFrom::Start(0))?;
@@ -261,7 +262,7 @@ fn inode(file: &File) -> Option<u64> {
     file.metadata().ok().map(|found| std::os::unix::fs::MetadataExt::ino(&found))
 }
 
-/// Tells whether the path still leads to this open file, and not to another file or to none.
+/// Returns true when the path still leads to this open file, and not to another file or to none.
 fn is_at(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     let (Ok(one), Ok(other)) = (file.metadata(), fs::symlink_metadata(path)) else { return false };

@@ -55,7 +55,7 @@ pub struct Origin {
     /// The client's name for its session, which is the conversation that the agent belongs to. `None` when the client
     /// did not report it.
     pub conversation: Option<String>,
-    /// The client's name for a sub-agent of the conversation. `None` when the agent is the conversation itself.
+    /// The client's name for the sub-agent that this agent is. `None` when the agent is the conversation itself.
     pub part: Option<String>,
     /// The client's id of the call by which the agent registered last. `None` when the client did not report it.
     pub call: Option<String>,
@@ -79,9 +79,9 @@ pub enum AgentPresence {
 }
 
 impl Agent {
-    /// Returns whether other agents and people see the agent as offline. An agent is offline when it has unregistered,
-    /// when its connection has ended, or when its connection is not in `alive` and its last stored sign of life is
-    /// older than `OFFLINE_MS`. An offline agent keeps its tasks.
+    /// Returns true when other agents and people see the agent as offline. An agent is offline when it has
+    /// unregistered, when its connection has ended, or when its connection is not in `alive` and its last stored sign
+    /// of life is older than `OFFLINE_MS`. An offline agent keeps its tasks.
     pub fn is_silent(&self, alive: &[SessionId], now: Timestamp) -> bool {
         match self.session {
             _ if self.left.is_some() => true,
@@ -102,7 +102,7 @@ impl Agent {
         }
     }
 
-    /// Returns whether the agent is registered and its connection is in `alive` (the live connections). Such an agent
+    /// Returns true when the agent is registered and its connection is in `alive` (the live connections). Such an agent
     /// keeps its task, even when the lease of the task has expired by the clock. The process that serves the connection
     /// decides how long the agent may be silent, because that process does not count the time in which the machine
     /// slept.
@@ -137,13 +137,13 @@ pub fn slug_of(name: &str) -> String {
     slug.to_owned()
 }
 
-/// Returns whether the slug is reserved for a sender that is not an agent, for example `system`. An agent with a
+/// Returns true when the slug is reserved for a sender that is not an agent, for example `system`. An agent with a
 /// reserved slug could be confused with that sender.
 pub fn is_reserved(slug: &str) -> bool {
     ["system", "human", "runner", "coordinator", "exec"].contains(&slug)
 }
 
-/// Returns whether the text matches `^[a-z0-9][a-z0-9_-]{0,63}$`.
+/// Returns true when the text is a slug, the short name of an agent: it must match `^[a-z0-9][a-z0-9_-]{0,63}$`.
 pub fn is_slug(text: &str) -> bool {
     let first = text.bytes().next().is_some_and(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
     let rest = text.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-'));

@@ -168,13 +168,13 @@ impl Approval {
         }
     }
 
-    /// Returns whether this approval is the permission for the next claim of a gated task (a task whose claims need a
+    /// Returns true when this approval is the permission for the next claim of a gated task (a task whose claims need a
     /// person's approval). The engine asked for this approval, and not an agent.
     pub fn is_gate(&self) -> bool {
         self.source == Source::ExecGate && self.asker == Actor::Engine
     }
 
-    /// Returns whether the asking agent's program must resume before the approval can be used. The time to use the
+    /// Returns true when the asking agent's program must resume before the approval can be used. The time to use the
     /// approval begins when the program resumes.
     pub fn resumes_a_turn(&self) -> bool {
         match self.source {
@@ -184,7 +184,7 @@ impl Approval {
         }
     }
 
-    /// Returns whether the approval has expired by the clock, even if the expiry is not recorded yet.
+    /// Returns true when the approval has expired by the clock, even if the expiry is not recorded yet.
     pub fn is_over(&self, now: Timestamp) -> bool {
         self.state.until().is_some_and(|until| until <= now)
     }

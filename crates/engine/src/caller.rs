@@ -16,8 +16,8 @@ pub struct Caller {
     pub rights: Rights,
     /// The connection that the call came over. `None` when the call came over no connection.
     pub session: Option<SessionId>,
-    /// The way to check that the caller may act as the agent that the call names, and to choose an agent when the call
-    /// names no agent.
+    /// The rule by which the engine checks that the caller may act as the agent that the call names. The same rule
+    /// chooses the acting agent when the call names no agent.
     pub standing: Standing,
     /// The principal of the caller, that is, the user, token or runner behind the connection. When the connection of an
     /// agent is gone, the principal that registered the agent may resume it.
@@ -47,7 +47,7 @@ pub struct Caller {
     pub work: Option<String>,
 }
 
-/// The way in which the engine decides whether a caller may act as an agent, and which agent acts when the call names
+/// The rule by which the engine decides whether a caller may act as an agent, and which agent acts when the call names
 /// no agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
@@ -76,7 +76,7 @@ pub enum Rights {
     /// of others under the person's name, but cannot loosen protections (such as reviews) that a person set.
     Script,
     Person,
-    /// A timer of Handover, for example the one that ends expired leases.
+    /// Handover's own timers, for example the timer that ends expired leases.
     Engine,
 }
 
@@ -89,10 +89,10 @@ pub struct Key {
     pub fingerprint: String,
 }
 
-/// The caller to whom an idempotency key belongs.
+/// The caller to whom an idempotency key belongs. Two callers may use the same key for different calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeyOwner {
-    /// The idempotency key belongs to exactly this owner.
+    /// The idempotency key belongs to the owner with this name. The name does not depend on the agent that acts.
     Fixed(String),
     /// The idempotency key belongs to the agent that acts, so that the agent keeps its keys when it resumes on another
     /// connection. When no agent acts, the key belongs to the connection.
@@ -124,8 +124,8 @@ impl Caller {
 }
 
 impl Rights {
-    /// Returns whether a caller with these rights may act on tasks that others hold. When such a caller acts on a task,
-    /// the log names the caller and not the holder of the task.
+    /// Returns true when a caller with these rights may act on tasks that others hold. When such a caller acts on a
+    /// task, the log names the caller and not the holder of the task.
     pub fn may_override(self) -> bool {
         match self {
             Self::Coordinator | Self::Script | Self::Person | Self::Engine => true,
@@ -133,7 +133,7 @@ impl Rights {
         }
     }
 
-    /// Returns whether a caller with these rights acts under a person's name.
+    /// Returns true when a caller with these rights acts under a person's name.
     pub fn is_persons(self) -> bool {
         match self {
             Self::Person | Self::Script => true,

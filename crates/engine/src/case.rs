@@ -21,7 +21,7 @@ use crate::world::{AgentIdNeed, DecisionStop, Need, TaskIdNeed, World};
 pub(crate) struct Case<'a> {
     pub(crate) world: &'a World,
     pub(crate) caller: &'a Caller,
-    /// The caller's rights in this call. When a person acts as an agent, they are only the rights of an agent.
+    /// The caller's rights in this call. When a person acts as an agent, the call has only the rights of an agent.
     pub(crate) rights: Rights,
     pub(crate) now: Timestamp,
     pub(crate) ids: Ids,
@@ -37,7 +37,7 @@ impl<'a> Case<'a> {
         Self { world, caller, rights, now, ids, events: Vec::new(), acted: Cell::new(None) }
     }
 
-    /// Returns whether the caller may act on tasks of others. When such a caller acts on a task, the log names the
+    /// Returns true when the caller may act on tasks of others. When such a caller acts on a task, the log names the
     /// caller and not the holder of the task.
     pub(crate) fn may_override(&self) -> bool {
         self.rights.may_override()
@@ -53,14 +53,15 @@ impl<'a> Case<'a> {
         let stored = |id: &KeyId| self.world.key(id).map(|stored| stored.filter(|stored| stored.until > self.now));
         match stored(&call.id)? {
             Some(stored) if stored.fingerprint == key.fingerprint => return Ok(Some(stored.answer.clone())),
-            // The idempotency key was used for another call. This refusal is not stored, so the first call's answer
-            // stays under the key.
+            // The idempotency key was used for another call, so refuse this call. Do not store the refusal, so that the
+            // first call's answer stays under the key.
             Some(_) => return Ok(Some(Err(Refusal::IdempotencyConflict { key: key.key.clone() }))),
             None => {}
         }
-        // Two agents of one connection may choose the same idempotency key for different calls. So the stored answer of
-        // another agent's call is used only if that call had the same arguments. A stored refusal is not used, because
-        // the earlier call may have been refused only because no agent had registered.
+        // The agent of a repeated call can differ from the agent of the first call. So also look for an answer under
+        // the other owners of the connection. Use it only if that call had the same arguments, because two agents can
+        // choose the same key for different calls. Do not use a stored refusal: the first call may have been refused
+        // because no agent had registered yet.
         for id in &call.others {
             let same = stored(id)?.filter(|stored| stored.fingerprint == key.fingerprint && stored.answer.is_ok());
             if let Some(first) = same {
@@ -93,7 +94,8 @@ impl<'a> Case<'a> {
         Ok(agent)
     }
 
-    /// Returns the agent that acts in this call, or `None` when there is no such agent or it is not loaded.
+    /// Returns the agent that acts in this call. Returns `None` when no agent acts, or when the agent is not loaded
+    /// from the store yet.
     fn agent_of_call(&self) -> Option<AgentId> {
         identity::acting_agent(self.world, self.caller, None, self.now).ok()
     }
@@ -115,8 +117,8 @@ impl<'a> Case<'a> {
     }
 
     /// Refuses a command whose agent may not act. An agent may not act when its last registration was on another
-    /// connection, when it has unregistered, or when it is unclear which of several agents acts. This check runs after
-    /// the function that decides the command, because some of these functions do not check the agent.
+    /// connection, when it has unregistered, or when it is unclear which of several agents acts. Some rules do not
+    /// check the agent themselves, so this check runs after every rule.
     pub(crate) fn check_identity(&self, command: &Command) -> Result<(), DecisionStop> {
         if matches!(command, Command::Register(_) | Command::CloseSession { .. }) {
             return Ok(());
@@ -138,7 +140,8 @@ impl<'a> Case<'a> {
             Some(Actor::Runner | Actor::Coordinator | Actor::Person | Actor::Engine) => return Ok(()),
             None => match self.agent(None) {
                 Ok(agent) => agent,
-                // A caller without a registered agent may use the commands that need no agent.
+                // Accept the call of a caller without a registered agent, because it may use the commands that need no
+                // agent.
                 Err(DecisionStop::Refused(Refusal::AgentNotFound { agent: None })) => return Ok(()),
                 Err(stop) => return Err(stop),
             },
@@ -147,8 +150,8 @@ impl<'a> Case<'a> {
         if self.events.iter().any(is_new) {
             return Ok(());
         }
-        // An agent that has unregistered may not act, so a call that changes something is refused. A repeated call that
-        // only gets its stored answer has no events, so it is not refused.
+        // Refuse a call that changes something when its agent has unregistered. A repeated call that only gets its
+        // stored answer has no events, so it is not refused.
         if !self.events.is_empty() && self.world.agent(agent)?.left.is_some() {
             return Err(Refusal::state(format!("{agent} has unregistered; register again")).into());
         }
@@ -193,7 +196,7 @@ impl<'a> Case<'a> {
         Ok(())
     }
 
-    /// Returns the acting agent. Refuses an agent that has unregistered.
+    /// Returns the agent that acts in this call. Refuses the call when this agent has unregistered.
     pub(crate) fn present(&self, task: Option<&Task>) -> Result<AgentId, DecisionStop> {
         let agent = self.agent(task)?;
         if self.world.agent(agent)?.left.is_some() {
@@ -202,8 +205,8 @@ impl<'a> Case<'a> {
         Ok(agent)
     }
 
-    /// Returns whether the caller may act in the name of the agent. Either the call names this agent and may act as it,
-    /// or the call names no agent and the agent's last registration was on this connection.
+    /// Returns true when the caller may act in the name of the agent. Either the call names this agent and may act as
+    /// it, or the call names no agent and the agent's last registration was on this connection.
     pub(crate) fn speaks_for(&self, agent: AgentId) -> Result<bool, DecisionStop> {
         match (self.caller.agent, self.caller.session) {
             (Some(named), _) => Ok(named == agent && identity::may_act_as(self.caller, self.world.agent(agent)?)),
@@ -240,7 +243,7 @@ impl<'a> Case<'a> {
         Ok((task, workflow))
     }
 
-    /// Returns whether the lease of the task is in force. A lease is in force while it has time left, while the task
+    /// Returns true when the lease of the task is in force. A lease is in force while it has time left, while the task
     /// is paused, or while the holder's connection is known to be alive.
     pub(crate) fn is_live(&self, task: &Task) -> Result<bool, DecisionStop> {
         let Some(lease) = task.state.lease() else {
@@ -273,8 +276,8 @@ impl<'a> Case<'a> {
             found => found?,
         };
         let holder = self.live_holder(task)?;
-        // The agent that holds the task acts as itself, even when the call has a coordinator's rights. Its acts then
-        // count as signs of life.
+        // The agent that holds the task acts under its own name, even when the call has a coordinator's rights. So its
+        // acts count as signs of life.
         if holder == Some(agent) && attempt.is_none_or(|attempt| attempt == task.attempt) {
             return Ok(Actor::Agent(agent));
         }
@@ -295,8 +298,8 @@ impl<'a> Case<'a> {
         Err(Refusal::WorkflowLocked { owner: lock.owner.clone(), until: lock.until }.into())
     }
 
-    /// Returns whether the caller owns a lock of a workflow. If the lock's owner is an agent id, the caller must act as
-    /// that agent, or must name the owner and have rights on tasks of others. Otherwise the owner is a text, and the
+    /// Returns true when the caller owns a lock of a workflow. If the lock's owner is an agent id, the caller must act
+    /// as that agent, or must name the owner and have rights on tasks of others. Otherwise the owner is a text, and the
     /// caller must name this text.
     pub(crate) fn owns_lock(&self, owner: &str, named: Option<&str>) -> Result<bool, DecisionStop> {
         let Ok(agent) = owner.parse::<AgentId>() else { return Ok(named == Some(owner)) };
@@ -312,8 +315,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Records a sign of life of the agent. Within [`limits::SEEN_MS`] after a stored sign of life, another one is not
-    /// stored.
+    /// Records a sign of life of the agent. Skips it when another one was stored less than [`limits::SEEN_MS`] ago.
     pub(crate) fn touch(&mut self, agent: AgentId) -> Result<(), DecisionStop> {
         let found = self.world.agent(agent)?;
         if found.left.is_none() && found.seen + limits::SEEN_MS <= self.now {

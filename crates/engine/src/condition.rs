@@ -9,19 +9,21 @@ use crate::time::Timestamp;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Condition {
     pub kind: ConditionKind,
-    /// The thing that the condition is about: an agent's slug, a command, a branch. The kind and the subject name the
-    /// condition.
+    /// The thing that the condition is about: an agent's slug (short name), a command or a branch. No two conditions
+    /// have the same kind and the same subject.
     pub subject: String,
-    /// The condition in one line, for a person.
+    /// The condition as one line of text, which a person reads.
     pub title: String,
     pub detail: Json,
-    /// The time at which the condition was first seen. It stays when the condition is updated.
+    /// The time at which the condition was recorded first. An update of the condition does not change this time.
     pub since: Timestamp,
     pub updated: Timestamp,
 }
 
 names! {
-    /// The kind of a condition.
+    /// The kind of a condition. `AgentRests`: an agent cannot work. `SetupFailed`: a command that prepares worktrees
+    /// failed. `BaselineFails`: a check fails already before the work of a task. `TipFailed`: a check fails on the last
+    /// commit of a branch.
     ConditionKind {
         AgentRests = "agent_rests", SetupFailed = "setup_failed", BaselineFails = "baseline_fails",
         TipFailed = "tip_failed",

@@ -17,7 +17,7 @@ pub struct ContextFacts {
     /// The newest checkpoints of the task, oldest first, without gaps. `task.checkpoints` is the total number of
     /// checkpoints.
     pub checkpoints: Vec<Checkpoint>,
-    /// The names of the tasks that the task waits for.
+    /// The names of the open tasks for which this task waits.
     pub blocked_by: Vec<String>,
     /// The tasks that the task's `context_from` field names, in the order of the field. When the field is empty, the
     /// list has the finished tasks before this task in the plan, the nearest task first.

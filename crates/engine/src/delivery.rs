@@ -1,4 +1,4 @@
-//! A delivery: what became of the work of a completed task, or of a whole workflow, in git.
+//! A delivery: the record of what happened in git to the work of a completed task, or of a whole workflow.
 //!
 //! ```text
 //! completed ──> waiting <──merge, undo──> merged
@@ -13,13 +13,14 @@ use crate::id::{AgentId, TaskId, WorkflowId};
 use crate::task::names;
 use crate::time::Timestamp;
 
-/// The last delivery of a task. A task that is completed again replaces it.
+/// The delivery of a task: its work in git, and what happened to the work. A task has at most one delivery. When the
+/// task is completed again, the new delivery replaces the old one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delivery {
     pub task: TaskId,
     pub workflow: WorkflowId,
     pub attempt: u32,
-    /// The agent that did the work.
+    /// The agent that did the delivered work.
     pub agent: AgentId,
     pub check: CheckOutcome,
     pub work: DeliveredWork,
@@ -28,7 +29,8 @@ pub struct Delivery {
     pub updated: Timestamp,
 }
 
-/// The delivery of a workflow as a whole: the branch that has the work of its tasks.
+/// The delivery of a workflow as a whole: the branch that has the work of all its tasks, and what happened to it in
+/// git.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkflowDelivery {
     pub workflow: WorkflowId,
@@ -39,7 +41,7 @@ pub struct WorkflowDelivery {
     pub updated: Timestamp,
 }
 
-/// The result of the checks that ran on the delivered tree.
+/// The result of the checks (test commands) that ran on delivered work.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum CheckOutcome {
@@ -47,7 +49,8 @@ pub enum CheckOutcome {
         command: String,
         ms: u64,
     },
-    /// The check failed first and then passed on the same tree: on run `run` of `of`.
+    /// The check (a test command) failed first and then passed on the same files. It passed in run number `run` of `of`
+    /// runs.
     CheckedFlaky {
         command: String,
         run: u32,
@@ -57,39 +60,40 @@ pub enum CheckOutcome {
     Unchecked {
         why: UncheckedReason,
     },
-    /// The task was to change files and changed none.
+    /// The task had to change files, but it changed none.
     NoChanges,
 }
 
-/// The reason why no check judged the work.
+/// The reason why no check (test command) judged the delivered work.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(tag = "why", rename_all = "snake_case")]
 pub enum UncheckedReason {
-    /// The project has no check.
+    /// The settings of the project name no check (test command).
     NoCheck,
-    /// The check already fails on the commit from which the work started.
+    /// The check (test command) already fails on the commit from which the work started, so it cannot judge the work.
     Baseline {
         command: String,
     },
     TimedOut {
         command: String,
     },
-    /// The task changed the script of the check, and no person has seen the new script.
+    /// The task changed the script that the check runs, and no person has seen the new script. So the check did not
+    /// run.
     CheckChanged {
         script: String,
     },
-    /// A person took the work as it is.
+    /// A person took the work as it is, without a passed check.
     TakenAsIs {
         reason: String,
     },
     NotRun,
 }
 
-/// The work in git: its branch, the commit from which it started, and the commit and tree that are delivered.
+/// The work of a delivery in git: its branch, the commit from which it started, and the delivered commit and tree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeliveredWork {
     pub branch: String,
-    /// The branch from which the work started. `None` when it started from a commit that no branch had.
+    /// The branch from which the work started. `None` when the work started from a commit that was on no branch.
     pub base_branch: Option<String>,
     pub base: String,
     pub commit: String,
@@ -97,22 +101,23 @@ pub struct DeliveredWork {
     pub files: u32,
     pub added: u32,
     pub removed: u32,
-    /// The number of times that the agent tried before the work was delivered.
+    /// The number of tries after which the agent's work was delivered. The first try counts, too.
     pub tries: u32,
 }
 
-/// The state of a delivery. A state carries its data.
+/// The state of a delivery (the work of a task or a workflow in git), with the data of this state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum DeliveryState {
-    /// The work waits for a person, who merges it, sends it back or drops it.
+    /// The work waits for a person, who merges it, drops it, or sends the task back to its agent.
     Waiting,
-    /// The work is in the branch of its workflow, at this commit.
+    /// The work was merged into the branch of its workflow, by this commit.
     InPlan { commit: String },
     Merged {
-        /// The branch that has the work now.
+        /// The branch into which the work was merged.
         into: String,
-        /// The commit of that branch before the merge. Undoing the merge sets the branch back to it.
+        /// The commit at which the target branch was before the merge. Undoing the merge sets the branch back to this
+        /// commit.
         before: String,
         commit: String,
         by: Actor,
@@ -121,13 +126,13 @@ pub enum DeliveryState {
     Dropped {
         by: Actor,
         at: Timestamp,
-        /// The name under which git keeps the work. `None` when it is not kept.
+        /// The name under which git keeps the dropped work. `None` when git does not keep the work.
         kept_as: Option<String>,
     },
 }
 
 names! {
-    /// The state of a delivery, without its data.
+    /// The status of delivered work in git: its state without the data.
     DeliveryStatus { Waiting = "waiting", InPlan = "in_plan", Merged = "merged", Dropped = "dropped" }
 }
 
@@ -144,15 +149,15 @@ pub enum DeliverySubject {
 pub struct DeliveryReport {
     pub check: CheckOutcome,
     pub work: DeliveredWork,
-    /// The commit of the workflow's branch that has the work. `None` when the work waits on a branch of its own.
+    /// The commit of the workflow's branch that contains the work. `None` when the work waits on a branch of its own.
     pub in_plan: Option<String>,
 }
 
-/// A move of a delivery to another state.
+/// A change of a delivery (the work of a task or a workflow in git) to another state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "to", rename_all = "snake_case")]
 pub enum DeliveryMove {
-    /// Undoes a merge, or takes dropped work back.
+    /// Lets the work wait for a person again, because its merge was undone or because dropped work was taken back.
     Wait,
     Merge {
         into: String,
@@ -176,7 +181,7 @@ impl DeliveryState {
 }
 
 impl DeliveryStatus {
-    /// Returns the states to which a person moves a delivery from this state.
+    /// Returns the statuses to which a person can move delivered work from this status.
     pub fn targets(self) -> &'static [Self] {
         match self {
             Self::Waiting => &[Self::Merged, Self::Dropped],
@@ -195,7 +200,7 @@ impl DeliveryMove {
         }
     }
 
-    /// Returns the new state, which names the actor that made the move.
+    /// Returns the state that the work gets by this move. The new state names the actor that made the move.
     pub fn state(&self, by: Actor, at: Timestamp) -> DeliveryState {
         match self.clone() {
             Self::Wait => DeliveryState::Waiting,

@@ -34,8 +34,8 @@ pub(crate) fn gate_state<'a>(world: &'a World, task: &Task, now: Timestamp) -> R
     }))
 }
 
-/// Returns the requests to a person to let the next claim of the task begin. Rejected and used requests are left out.
-/// Expired requests are included.
+/// Returns the requests that ask a person to approve the task's next claim. Includes expired requests. Leaves out
+/// rejected and used requests.
 pub(crate) fn requests<'a>(
     world: &'a World,
     task: &Task,
@@ -45,7 +45,7 @@ pub(crate) fn requests<'a>(
     Ok(world.ask(&list)?.iter().filter(move |row| row.waiting == Some(next)))
 }
 
-/// Returns whether a claim of the task may begin now: a person allowed it, or the task has no gate.
+/// Returns true when a claim of the task may begin now: a person allowed it, or the task has no gate.
 pub(crate) fn is_passable(world: &World, task: &Task, now: Timestamp) -> Result<bool, DecisionStop> {
     Ok(match gate_state(world, task, now)? {
         GateState::Missing | GateState::Open(_) => true,

@@ -166,7 +166,7 @@ fn class(text: &str) -> Option<(GlobSymbol, &str)> {
 }
 
 impl GlobSymbol {
-    /// Returns whether a character fits the symbol. `Many` fits every character.
+    /// Returns true when a character fits this symbol of a glob. The symbol `Many` (`*`) fits every character.
     pub fn is(&self, letter: char) -> bool {
         match self {
             Self::Exactly(wanted) => *wanted == letter,
@@ -177,17 +177,18 @@ impl GlobSymbol {
         }
     }
 
-    /// Returns whether one character can fit both symbols.
+    /// Returns true when one character can fit both symbols of two globs.
     fn may_be(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Exactly(letter), symbol) | (symbol, Self::Exactly(letter)) => symbol.is(*letter),
-            // Two character classes are not compared. They are assumed to have a character in common.
+            // Assume that two character classes, such as `[a-c]` and `[b-d]`, have a character in common. Comparing
+            // them exactly is not worth the cost.
             (Self::Single | Self::Many | Self::Class { .. }, Self::Single | Self::Many | Self::Class { .. }) => true,
         }
     }
 }
 
-/// Returns whether a name fits the symbols of one path part. When the symbols after a `*` do not fit, the last `*`
+/// Returns true when a name fits the symbols of one path part. When the symbols after a `*` do not fit, the last `*`
 /// takes one more character, and the comparison continues from there.
 pub fn matches(symbols: &[GlobSymbol], name: &str) -> bool {
     let name: Vec<char> = name.chars().collect();
@@ -220,7 +221,7 @@ pub fn matches(symbols: &[GlobSymbol], name: &str) -> bool {
     true
 }
 
-/// Returns whether there is a path that fits both lists of path parts.
+/// Returns true when a path exists that fits both lists of path parts.
 pub fn paths_meet(left: &[GlobPart], right: &[GlobPart]) -> bool {
     table(left.len(), right.len(), |reach, row, column| match (left.get(row), right.get(column)) {
         (Some(GlobPart::Any), _) if reach(row + 1, column) => true,
@@ -233,7 +234,7 @@ pub fn paths_meet(left: &[GlobPart], right: &[GlobPart]) -> bool {
     })
 }
 
-/// Returns whether there is a name that fits both patterns.
+/// Returns true when a name exists that fits both patterns.
 pub fn names_meet(left: &[GlobSymbol], right: &[GlobSymbol]) -> bool {
     table(left.len(), right.len(), |reach, row, column| match (left.get(row), right.get(column)) {
         (Some(GlobSymbol::Many), _) if reach(row + 1, column) => true,
@@ -246,9 +247,9 @@ pub fn names_meet(left: &[GlobSymbol], right: &[GlobSymbol]) -> bool {
     })
 }
 
-/// Returns whether the last cell of a table can be reached from the first cell. `step` says whether the last cell can
-/// be reached from one given cell, and may ask this about the cells after the given one. So the table is filled from
-/// its last cell backwards, without recursion.
+/// Fills a table of truth values and returns the value of its first cell. `step` computes the value of the cell at a
+/// row and a column. It reads the values of later cells with its first argument, `reach`. The loop starts at the last
+/// cell, so these later values are already computed and no recursion is needed.
 fn table(rows: usize, columns: usize, step: impl Fn(&dyn Fn(usize, usize) -> bool, usize, usize) -> bool) -> bool {
     let width = columns + 1;
     let mut cells = vec![false; (rows + 1) * width];

@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The error for a text that is not an id of the expected kind.
+/// The error for a text that is not an id with the expected prefix.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotAnId {
     pub prefix: &'static str,
@@ -39,11 +39,12 @@ macro_rules! ids {
 
         impl $name {
             pub const PREFIX: &'static str = $prefix;
-            /// The lowest and the highest id in the sort order, for ranges that include all ids.
+            /// `FIRST` is the lowest possible id and `LAST` is the highest. A range from `FIRST` to `LAST` includes all
+            /// ids.
             pub const FIRST: Self = Self([b'0'; LENGTH]);
             pub const LAST: Self = Self([b'z'; LENGTH]);
 
-            /// Returns the next id of a seeded sequence.
+            /// Returns the next id of the sequence `ids`, which is made from a random seed.
             pub fn next(ids: &mut Ids) -> Self {
                 Self(ids.body())
             }

@@ -13,22 +13,22 @@ use crate::task::Task;
 use crate::time::Timestamp;
 use crate::world::{AgentIdNeed, DecisionStop, Need, TaskIdNeed, World};
 
-/// Returns whether the caller's connection is the agent's home, which is the connection that registered the agent
+/// Returns true when the caller's connection is the agent's home, which is the connection that registered the agent
 /// last.
 pub fn is_home(caller: &Caller, agent: &Agent) -> bool {
     caller.session.is_some() && caller.session == agent.session
 }
 
-/// Returns whether the caller may act in the name of the agent. Either it is proven that the caller is this agent
+/// Returns true when the caller may act in the name of the agent. Either it is proven that the caller is this agent
 /// (`Vouched`), or the caller's connection is the one that registered the agent last.
 pub fn may_act_as(caller: &Caller, agent: &Agent) -> bool {
     let vouched = caller.standing == Standing::Vouched && caller.agent == Some(agent.id);
     vouched || is_home(caller, agent)
 }
 
-/// Returns whether the agent's home (the connection that registered it last) is alive, as far as this machine can tell.
-/// If no process on this machine watches the home, signs of life decide. While the agent holds a claim, the home is
-/// alive until the lease expires. Without a claim, the home is dead after a quarter of an hour of silence.
+/// Returns true when the agent's home (the connection that registered it last) is alive, as far as this machine can
+/// tell. If no process on this machine watches the home, signs of life decide. While the agent holds a claim, the home
+/// is alive until the lease expires. Without a claim, the home is dead after a quarter of an hour of silence.
 pub fn home_lives(world: &World, caller: &Caller, agent: &Agent, now: Timestamp) -> Result<bool, DecisionStop> {
     let Some(home) = agent.session else { return Ok(false) };
     if caller.session == Some(home) || caller.alive.contains(&home) || caller.present.contains(&home) {
@@ -55,7 +55,7 @@ fn is_heard_of(world: &World, agent: &Agent, now: Timestamp) -> Result<bool, Dec
     Ok(!claims && agent.seen + limits::HOME_SILENCE_MS > now)
 }
 
-/// Returns whether the caller's principal (user, token or runner) is the one that registered the agent last. Agents
+/// Returns true when the caller's principal (user, token or runner) is the one that registered the agent last. Agents
 /// that Handover 0.1.0 stored have no principal. Any user of this machine may resume such an agent, because each of
 /// these users can read the store anyway.
 pub fn is_same_principal(caller: &Caller, agent: &Agent) -> bool {
@@ -115,9 +115,9 @@ fn unnamed_agent(world: &World, caller: &Caller, task: Option<&Task>, now: Times
     found.ok_or_else(|| nobody.into())
 }
 
-/// Returns the only agent of a shared connection, or `None` when the connection has no agent. Of several agents,
-/// returns the one that is alive. If none or more than one of them is alive, refuses the call, because it must name an
-/// agent.
+/// Returns the agent that acts when a call on a shared connection names no agent. This is the only agent of the
+/// connection, or the only one that is alive. Returns `None` when the connection has no agent. Refuses the call when
+/// the choice is not clear: when several agents are alive, or when there are several agents and none is alive.
 fn the_only_one(world: &World, agents: &[AgentId], now: Timestamp) -> Result<Option<AgentId>, DecisionStop> {
     if let [] | [_] = agents {
         return Ok(agents.first().copied());
@@ -174,7 +174,7 @@ pub fn key_owners(
     Ok(KeyOwners { own, others })
 }
 
-/// Returns the agent that acts, which is the agent that owns the call's idempotency key. Returns `None` for a person
+/// Returns the agent that owns the call's idempotency key: the agent that acts in the call. Returns `None` for a person
 /// who names no agent, and for a caller that may not act as the agent that it names.
 fn key_agent(
     world: &World,
@@ -192,8 +192,8 @@ fn key_agent(
     }
 }
 
-/// Turns a refusal into `None`. The search for the owner of an idempotency key uses this function, because this search
-/// must not refuse the call. A later check of the command refuses it.
+/// Turns a refusal into `None`. The search for the owner of an idempotency key must not refuse a call, because a later
+/// check of the command does that.
 fn unrefused<T>(found: Result<T, DecisionStop>) -> Result<Option<T>, DecisionStop> {
     match found {
         Ok(found) => Ok(Some(found)),

@@ -111,7 +111,7 @@ pub enum MessageState {
 pub enum Recipients {
     One(MailboxOwner),
     Slug(String),
-    /// Every registered agent that the filter selects, except the sender.
+    /// Every registered agent that this filter selects, except the sender of the message.
     All(RecipientMatch),
 }
 
@@ -121,7 +121,7 @@ pub struct RecipientMatch {
     pub role: Option<String>,
     pub runtime: Option<String>,
     pub workflow: Option<WorkflowId>,
-    /// True when the filter also selects agents that are offline.
+    /// True when offline agents get the broadcast, too.
     pub include_silent: bool,
 }
 
@@ -141,7 +141,7 @@ pub(crate) fn blocked_notice(task: &crate::task::Task, kind: &str, reason: &str)
 }
 
 impl Message {
-    /// Returns whether the message is an agent's question to a person that has no answer yet.
+    /// Returns true when the message is an agent's question to a person that has no answer yet.
     pub fn is_open_question(&self) -> bool {
         self.to == MailboxOwner::Human && self.draft.kind == MessageKind::Question && self.answer.is_none()
     }

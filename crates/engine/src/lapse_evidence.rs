@@ -20,7 +20,7 @@ pub(crate) fn of(agent: AgentId, cause: Cause) -> Option<Json> {
     value.and_then(Result::ok).as_ref().map(Json::from)
 }
 
-/// Returns whether the stored JSON proves that the last claim was this agent's and that its lease expired.
+/// Returns true when the stored JSON proves that the last claim was this agent's and that its lease expired.
 pub(crate) fn names(detail: Option<&Json>, agent: AgentId) -> bool {
     let found = detail.and_then(|detail| serde_json::from_str::<LapseEvidence>(detail.as_str()).ok());
     found == Some(LapseEvidence { cause: Cause::Expired, agent })

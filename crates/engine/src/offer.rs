@@ -76,7 +76,8 @@ pub fn next(world: &World, ask: &OfferQuery, now: Timestamp) -> Result<OfferPage
             if conflict(task, busy).is_some() {
                 continue;
             }
-            // The tasks of one page must not change the same files, so that agents can claim all of them.
+            // Count this task as busy from now on, so that no other task of the page changes the same files. Then
+            // agents can claim all tasks of the page.
             busy.push((*task).clone());
         }
         page.tasks.push((*task).clone());

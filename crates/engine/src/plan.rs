@@ -1,4 +1,4 @@
-//! A plan in memory. The code of this module finds mistakes in a plan before the transaction that stores the plan
+//! A plan in memory. The functions in this file find mistakes in a plan before the transaction that stores the plan
 //! begins.
 
 mod cycle;
@@ -20,7 +20,7 @@ use crate::time::Timestamp;
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct PlanPiece {
     pub tasks: Vec<(Task, TaskDetail)>,
-    /// The dependencies. Each pair has a task and a task that it waits for.
+    /// The dependencies of the tasks. Each pair has the id of a task and the id of a task that it waits for.
     pub edges: Vec<(TaskId, TaskId)>,
 }
 
@@ -34,7 +34,7 @@ pub struct Plan {
     outside: Vec<(usize, String)>,
 }
 
-/// The place in a workflow where a plan is inserted.
+/// The place in a workflow at which the tasks of a plan are inserted.
 #[derive(Debug)]
 pub struct PlanPlace<'a> {
     pub workflow: WorkflowId,
@@ -136,7 +136,8 @@ impl Plan {
         groups
     }
 
-    /// Turns the plan into rows. Refuses a dependency on a task that is neither in the plan nor in `place.existing`.
+    /// Turns the plan into database rows. Refuses a dependency on a task that is neither in the plan nor in
+    /// `place.existing`.
     pub fn lay_out(self, place: &PlanPlace<'_>, ids: &mut Ids) -> Result<PlanPiece, Refusal> {
         let own: Vec<TaskId> = self.tasks.iter().map(|_| TaskId::next(ids)).collect();
         let mut unmet = vec![0_u32; self.tasks.len()];
@@ -219,7 +220,7 @@ fn row(
     let task = Task {
         id,
         workflow: place.workflow,
-        // The command that inserts the tasks gives them their numbers.
+        // The number stays 0 here. The command that inserts the task into the store gives the task its number.
         number: 0,
         name: planned.name,
         sequence,
@@ -232,7 +233,7 @@ fn row(
         review: planned.review,
         gate: planned.gate,
         limited: planned.limited,
-        // The command that inserts the tasks sets their author.
+        // The author stays `None` here. The command that inserts the task into the store sets the author.
         author: None,
         attempts_max: planned.attempts_max,
         attempt: 0,

@@ -15,7 +15,7 @@ pub enum Protection {
     Gate,
     /// Another agent must review the work before the task can be completed.
     Review,
-    /// The money, tokens, turns or time of the task are limited.
+    /// The plan limits the money, the tokens, the time or the turns (runs of an agent's program) of the task.
     Limits,
     /// The task's output must be verified before the task can be completed.
     Contract,
@@ -40,7 +40,7 @@ impl Protection {
 }
 
 impl Task {
-    /// Returns all protections of the task. They apply to every caller except a person.
+    /// Returns all protections of the task, such as a required review. Only a person may loosen them.
     pub fn protections(&self) -> Vec<Protection> {
         let all = [
             (self.gate, Protection::Gate),

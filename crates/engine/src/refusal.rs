@@ -262,9 +262,9 @@ impl Refusal {
         self.row().0
     }
 
-    /// Returns whether the refusal is about the arguments of the call, or about a thing that does not exist. A caller
-    /// that may not act as the agent that it names still gets such a refusal. In place of any other refusal, the caller
-    /// gets the refusal which says that it may not act as the agent.
+    /// Returns true when the refusal is about the arguments of the call, or about a thing that does not exist. The
+    /// caller always gets such a refusal. When the caller may not act as the agent that it names, all other refusals
+    /// are replaced by one that says so.
     pub(crate) fn comes_before_identity(&self) -> bool {
         matches!(
             self,
@@ -295,7 +295,7 @@ impl Refusal {
         )
     }
 
-    /// Returns whether the caller can fix its own request and try again.
+    /// Returns true when the caller can fix its own request and try again.
     pub fn is_recoverable(&self) -> bool {
         self.row().1
     }

@@ -12,7 +12,7 @@ use crate::time::Timestamp;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reminder {
     pub conversation: String,
-    /// The client's name for a sub-agent. Empty when the reminder is about the conversation itself.
+    /// The client's name for the sub-agent that is counted. Empty when the counts are for the conversation itself.
     pub part: String,
     pub prompt: String,
     /// The number of times that the agent had to write its handoff (closing report) again at this prompt.

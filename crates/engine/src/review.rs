@@ -18,7 +18,7 @@ use crate::turn::{Spent, StoredObject};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Review {
     pub id: ReviewId,
-    /// The reviewing agent, by its name in the settings.
+    /// The name of the reviewing agent, as the project's settings name it.
     pub provider: String,
     /// The actor that asked for the review.
     pub by: Actor,
@@ -106,9 +106,9 @@ pub struct Answered {
     pub at: Timestamp,
     pub confidence: String,
     pub summary: String,
-    /// The number of findings that the round gave.
+    /// The number of findings that the reviewing agent gave in this round.
     pub found: u32,
-    /// The response as the reviewing agent gave it.
+    /// The response of the reviewing agent, as the agent wrote it. `None` when the response was not stored.
     pub response: Option<StoredObject>,
     pub spent: Spent,
 }

@@ -19,7 +19,7 @@ pub struct Runner {
 }
 
 impl Runner {
-    /// Returns whether the runner gave a sign of life recently.
+    /// Returns true when the runner gave a sign of life recently.
     pub fn is_alive(&self, now: Timestamp) -> bool {
         now < self.seen + limits::RUNNER_MS
     }

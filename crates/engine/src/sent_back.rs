@@ -1,4 +1,5 @@
-//! The record of a task that was sent back: what the caller wants changed, and which agent may continue its attempt.
+//! The record of a task that was sent back to its agent: the changes that the caller wants, and the agent that may
+//! continue the same attempt.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +10,7 @@ use crate::id::AgentId;
 use crate::json::Json;
 use crate::task::Task;
 
-/// A remark about one place in the work.
+/// A remark about one file of a task's work. A person writes it when they send the task back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SendBackNote {
     pub file: String,
@@ -18,18 +19,19 @@ pub struct SendBackNote {
     pub text: String,
 }
 
-/// The JSON in the checkpoint of a task that was given back to its agent. With this proof, the agent continues with the
-/// same attempt.
+/// The JSON in the checkpoint that is written when a task is sent back to its agent. It proves that the agent may
+/// continue with the same attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SentBack {
-    /// The agent that worked on the task last. `None` when that agent is not known; any agent claims the task then.
+    /// The agent that worked on the task last, which may continue the attempt. When it is `None`, any agent can claim
+    /// the task.
     pub agent: Option<AgentId>,
     pub notes: Vec<SendBackNote>,
-    /// The work that waited in git when the task was sent back.
+    /// The work that waited in git when the task was sent back. `None` when no work waited.
     pub work: Option<DeliveredWork>,
 }
 
-/// The form in which the record is stored. The outer member names the kind of the record.
+/// The JSON form of `SentBack` in a checkpoint. The name `sent_back` distinguishes it from other JSON in checkpoints.
 #[derive(Serialize, Deserialize)]
 struct StoredSentBack {
     sent_back: SentBack,
@@ -40,8 +42,9 @@ impl SentBack {
         serde_json::to_value(StoredSentBack { sent_back: self }).ok().as_ref().map(Json::from)
     }
 
-    /// Returns the record in a checkpoint of the task. Returns `None` for a checkpoint of an agent, which proves
-    /// nothing, and for a checkpoint of a coordinator in a protected task, which a coordinator may not send back.
+    /// Returns the `SentBack` record that a checkpoint of the task contains. Returns `None` when the author of the
+    /// checkpoint may not send the task back. An agent or a runner never may. A coordinator may only if the task has no
+    /// protections, such as a required review.
     pub fn of(task: &Task, checkpoint: &Checkpoint) -> Option<Self> {
         let proves = match checkpoint.by {
             Actor::Person | Actor::Engine => true,

@@ -35,7 +35,8 @@ pub struct Task {
     /// The role that an agent must have to claim the task. `None` means that any agent may claim it.
     pub role: Option<String>,
     pub capabilities: Vec<String>,
-    /// The globs of the files that the task changes.
+    /// The globs (path patterns) of the files that the task changes. Two tasks that change the same file are not
+    /// claimed at the same time.
     pub touches: Vec<String>,
     pub group: Option<String>,
     /// True when only a runner (a process that starts agents' programs) may complete the task, after it verified the
@@ -58,7 +59,8 @@ pub struct Task {
     /// The number of the last claim. It only grows. A write that names a lower number comes from an earlier holder and
     /// is refused.
     pub attempt: u32,
-    /// The number of attempts that ended by a crash, a killed process or an expired lease.
+    /// The number of attempts that ended by a crash, a killed process or an expired lease. When it reaches
+    /// `attempts_max`, the task fails.
     pub crashes: u32,
     /// The number of dependencies that are neither completed nor skipped. The store keeps it up to date.
     pub unmet: u32,
@@ -75,9 +77,9 @@ pub struct Task {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TaskDetail {
     pub description: Option<String>,
-    /// The content of a brief: the document of the Wire protocol that describes the task.
+    /// The brief of the task: a document of the Agent Wire protocol with the task's goal and acceptance criteria.
     pub brief: Option<Json>,
-    /// The plan for the work on this task, which its holder wrote.
+    /// The plan that the holder of the task wrote for its work on the task.
     pub plan: Option<Json>,
     pub context: Option<Json>,
     /// The tasks whose results this task builds on. When the list is empty, the task builds on the finished tasks
@@ -277,7 +279,7 @@ impl Lease {
 }
 
 impl Status {
-    /// Returns whether the status is `completed` or `skipped`. The tasks that depend on a task with one of these
+    /// Returns true when the status is `completed` or `skipped`. The tasks that depend on a task with one of these
     /// statuses need not wait for it any more.
     pub fn is_met(self) -> bool {
         matches!(self, Self::Completed | Self::Skipped)
@@ -318,8 +320,8 @@ impl Task {
         self.state.lease().map(|lease| lease.agent)
     }
 
-    /// Returns whether a new plan may remove the task. A new plan may remove a pending task that no agent holds, and a
-    /// blocked task.
+    /// Returns true when a new plan may remove the task. A new plan may remove a pending task that no agent holds, and
+    /// a blocked task.
     pub fn is_removable(&self) -> bool {
         match &self.state {
             TaskState::Pending { lease } => lease.is_none(),

@@ -21,8 +21,8 @@ pub(crate) fn check(glob: &str) -> Result<(), String> {
     glob::read(glob).map(|_| ()).map_err(|problem| problem.to_string())
 }
 
-/// Returns whether there can be a file that matches a glob of `left` and a glob of `right`. A glob that cannot be read
-/// counts as overlapping with every other glob.
+/// Returns true when there can be a file that matches a glob of `left` and a glob of `right`. A glob that cannot be
+/// read counts as overlapping with every other glob.
 pub fn overlap(left: &[String], right: &[String]) -> bool {
     let read = |globs: &[String]| globs.iter().map(|text| glob::read(text).ok()).collect::<Vec<Option<PathGlob>>>();
     let right = read(right);

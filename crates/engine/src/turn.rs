@@ -94,7 +94,7 @@ names! {
 }
 
 impl Purpose {
-    /// Returns whether the turn is an evaluation or a review: another agent's program runs and only reads the work of
+    /// Returns true when the turn is an evaluation or a review: another agent's program runs and only reads the work of
     /// the task's holder.
     pub fn is_a_look(self) -> bool {
         match self {

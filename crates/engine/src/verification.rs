@@ -22,8 +22,8 @@ pub struct Verification {
     pub mechanical: Verdict,
     pub semantic: Verdict,
     pub output_ref: Option<String>,
-    /// The evidence as JSON: commands with exit codes, times, hashes and the ends of their outputs; the commit; the
-    /// evaluator's answer.
+    /// The details of the verification as JSON: the commands that ran, with their exit codes, times, hashes and the
+    /// ends of their outputs; the verified commit; and the answer of the evaluator (the agent that judges the output).
     pub evidence: Json,
     pub at: Timestamp,
 }

@@ -22,7 +22,8 @@ use stateright::{Checker, Model, Property};
 
 const LEASE_TICKS: i64 = 2;
 /// The possible differences of an agent's clock from the true time, in ticks (the model's unit of time). The largest
-/// difference is longer than a lease.
+/// difference is longer than a lease, so a wrong clock can make a running lease look expired, and an expired lease look
+/// running.
 const SKEWS: [i64; 3] = [-3, 0, 3];
 
 struct Claims {
@@ -54,7 +55,7 @@ struct Agent {
     believes: Vec<Option<u32>>,
 }
 
-/// The history of one task, as the log shows it.
+/// The history of one task, as the log of the engine shows it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 struct Past {
     /// The claims of the task, each as its attempt number and its agent, in order.
@@ -80,15 +81,16 @@ enum Action {
         agent: usize,
     },
     Send(Mail),
-    /// Delivers a write of an agent to the engine. The write stays in `mail`, so that the model can deliver the same
-    /// write again.
+    /// Delivers a write, which an agent sent earlier, to the engine. The write stays in `mail`, so that the model can
+    /// deliver the same write again.
     Deliver(Mail),
     Lose(Mail),
-    /// The agent stops and forgets its claims. No process notices that.
+    /// The agent stops and forgets its claims. No process notices that, so the claims end only when their leases
+    /// expire.
     Crash {
         agent: usize,
     },
-    /// The agent's process is killed, and the agent's machine notices that.
+    /// The agent's process is killed. The agent's machine notices that and ends the agent's claims.
     Kill {
         agent: usize,
     },
@@ -213,7 +215,7 @@ impl Model for Claims {
             Action::Sweep => self.take(last, Ask::Sweep, last.clock).0,
             Action::Tick => World { clock: last.clock + 1, ..last.clone() },
         };
-        // An action that changes nothing leads to no new state.
+        // Skip an action that changes nothing, because it leads to no new state of the model.
         (world != *last).then_some(world)
     }
 

@@ -1,4 +1,4 @@
-//! The seeded simulator: random plans, agents and faults. Every invariant is checked after every step.
+//! The simulator: it makes random plans, agents and faults from a seed. After every step it checks every invariant.
 //!
 //! `SIM_SEEDS=100000 SIM_STEPS=400 cargo test -p engine --release --test sim` runs more seeds, and `SIM_SEED=123` runs
 //! one seed and prints a line for each step. A failure prints its seed, and a run with this seed repeats the failure.
@@ -52,11 +52,11 @@ use machine::Machine;
 
 const SEEDS: u64 = 2_000;
 const STEPS: u64 = 120;
-/// The number of seeds within which the checker of the invariants must find every fault that the test plants in the
-/// engine on purpose.
+/// The number of simulated runs (one run for each seed) for each fault that the test plants in the engine on purpose.
+/// The checker of the invariants must find the fault in one of these runs.
 const FAULT_SEEDS: u64 = 120;
-/// The number of seeds within which the simulated callers must meet every situation of the list `WANTED`, such as
-/// certain refusals. The rarest situation is a script that resumes a task while a question to a person is open.
+/// The number of simulated runs (one run for each seed) in which every situation of the list `WANTED`, such as certain
+/// refusals, must occur. The rarest situation is a script that resumes a task while a question to a person is open.
 const TALLY_SEEDS: u64 = 300;
 
 struct Failure {
@@ -139,8 +139,8 @@ fn the_same_seed_gives_the_same_state() {
     }
 }
 
-/// Checks that the simulated callers meet every situation of the list `WANTED`. Callers that are always refused, or
-/// never try anything, would break no rule and prove nothing.
+/// Checks that the simulated callers meet every situation of the list `WANTED`. If all their calls were refused, they
+/// would break no rule, and the simulator would prove nothing.
 #[test]
 fn the_crew_tries_every_takeover_and_every_way_round() {
     let mut met = std::collections::BTreeMap::new();

@@ -10,13 +10,13 @@ use crate::shell::word::{ShellWord, WordPiece};
 /// A word of a command, as far as its value is known before the command runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Arg {
-    /// The whole word, when it is one literal: a text without variables and patterns.
+    /// The text of the word, when the whole word is literal: it has neither variables nor patterns.
     pub(super) text: Option<String>,
-    /// The literal letters before the first unknown part: `--output=` of `--output=$x`.
+    /// The literal letters of a word before its first unknown part: `--output=` of `--output=$x`.
     pub(super) lead: String,
-    /// All literal letters, with `$_` for each unknown part. None when the word is one literal.
+    /// All literal letters of a word, with `$_` in place of each unknown part. None when the whole word is literal.
     pub(super) shape: Option<String>,
-    /// The path, or the group of paths, that the word names. None when the paths are unknown.
+    /// The path, or the group of paths, that the word names. None when it is unknown which paths the word names.
     pub(super) spot: Option<PathSpot>,
 }
 
@@ -60,7 +60,7 @@ impl Arg {
         Self { text: None, lead: word.lead(), shape: Some(word.shape()), spot }
     }
 
-    /// Returns every word that braces make of one word: `a.txt` and `a.md` of `a.{txt,md}`.
+    /// Returns the words into which bash expands the braces of one word: `a.txt` and `a.md` for `a.{txt,md}`.
     pub(super) fn several(word: &ShellWord) -> Vec<Self> {
         match word.choices() {
             Some(choices) => choices.iter().map(|choice| Self::known(choice)).collect(),
@@ -68,7 +68,7 @@ impl Arg {
         }
     }
 
-    /// Returns the part of this word after its first `letters` bytes, as far as it is known.
+    /// Returns the rest of this word after its first `letters` bytes, as far as it is known.
     pub(super) fn behind(&self, letters: usize) -> Self {
         match &self.text {
             Some(text) => Self::known(text.get(letters..).unwrap_or_default()),
@@ -76,7 +76,8 @@ impl Arg {
         }
     }
 
-    /// Returns the word as code for another program. An unknown part of the word appears as `$_`.
+    /// Returns the word as code for another program, such as the code after `python -c`. `$_` stands for each unknown
+    /// part of the word.
     pub(super) fn as_code(&self) -> Option<&String> {
         // A word with unknown parts counts as code only if it holds a blank, a bracket, a quote or another sign of
         // code.
@@ -84,7 +85,7 @@ impl Arg {
         self.text.as_ref().or(self.shape.as_ref().filter(text))
     }
 
-    /// Returns the word as a script in which `1` stands for each unknown part. Returns None when the word is one
+    /// Returns the word as a shell script, with `1` in place of each unknown part. Returns None when the whole word is
     /// literal.
     pub(super) fn as_script(&self) -> Option<String> {
         self.shape.as_ref().map(|shape| shape.replace("$_", "1"))
@@ -108,13 +109,13 @@ fn text_of(pieces: &[WordPiece]) -> Option<String> {
 /// A git command that changes files of the work tree without naming the files, such as `git switch main`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WorkTreeMove {
-    /// The name of the command for messages to people, such as `git switch`.
+    /// The name of the git command for messages to people, such as `git switch`.
     pub(crate) what: String,
-    /// Git calls that list the files which the command changes. The lists are joined.
+    /// The git calls that list the files which the command changes. The lists of all these calls are joined.
     pub(crate) questions: Vec<GitQuestion>,
-    /// True if the command needs approval when git cannot list the changed files.
+    /// True if the command needs a person's approval when git cannot list the changed files.
     pub(crate) asks: bool,
-    /// The folders where the command may run. None until the function that reads the command text fills them in.
+    /// The folders where the git command may run. None until the function that reads the command text fills them in.
     pub(crate) folders: Option<CommandFolders>,
 }
 
@@ -125,7 +126,8 @@ pub(crate) struct GitQuestion {
     /// The arguments of a second git call, which runs only when the call with `arguments` fails. For `git switch x`,
     /// the first call reads `x` as a branch, and the second one reads it as a branch of the remote: `origin/x`.
     pub(crate) otherwise: Option<Vec<String>>,
-    /// True if a failed git call means that there are no files. False if it means that the files are unknown.
+    /// True if a failure of this git call means that no files change. False if it means that the changed files are
+    /// unknown.
     pub(crate) optional: bool,
 }
 
@@ -136,7 +138,7 @@ pub(super) enum CommandFolders {
     Unknown,
 }
 
-/// The largest number of possible folders of one command. With more, the folder counts as unknown.
+/// The largest number of folders in which one command may run. With more of them, its folder counts as unknown.
 const FOLDERS_MAX: usize = 16;
 
 impl CommandFolders {
@@ -162,8 +164,8 @@ impl CommandFolders {
         };
         match self {
             Self::Known(folders) => {
-                // Shells read `..` after a link in two ways: as the folder that holds the link, or as the folder above
-                // the link's target. Both results are kept.
+                // Shells read `..` after a link in two ways: as the folder that contains the link, or as the folder
+                // above the link's target. Keep both results, because it is unknown which shell runs the command.
                 let both = folders.iter().flat_map(|folder| [folder.join(text), place::tidy(&folder.join(text))]);
                 Self::Known(both.collect()).and(Self::Known(Vec::new()))
             }
@@ -182,30 +184,30 @@ pub(super) struct SeenCommand {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct CommandLevel {
     pub(super) words: Vec<Arg>,
-    /// The index of the word at which the inner command begins: 1 for `sudo rm x`. None when the words hold no inner
-    /// command.
+    /// The index of the word at which the inner command begins: 1 for `sudo rm x`, whose inner command is `rm x`. None
+    /// when there is no inner command.
     pub(super) inner: Option<usize>,
-    /// The reason why this command needs approval by a person, unless a gate rule names the command.
+    /// The reason why a person must approve this command, unless a gate rule names the command.
     pub(super) ask: Option<String>,
-    /// The reason why this command cannot be analyzed. If no rule names the command, the setting `opaque` of the gates
+    /// The reason why the gate cannot analyze this command. If no gate rule names the command, the setting `opaque`
     /// decides about it.
     pub(super) opaque: Option<String>,
-    /// Options of the command that may write or run something. An option that is missing in the program's option table
-    /// counts as such an option.
+    /// The options of the command that may write files or run programs. An option that the program's option table does
+    /// not have counts as one of them.
     pub(super) doubts: Vec<String>,
     /// True if the program may run its arguments as commands, or write to them, in ways that the gate does not know.
-    /// The arguments are then searched for the commands and paths of the rules.
+    /// Then the arguments are searched for the commands and paths that gate rules name.
     pub(super) searched: bool,
     /// Texts in a language that the gate does not parse, such as the code of `python -c`, or text piped into an
     /// interpreter.
     pub(super) codes: Vec<String>,
-    /// True if the command holds a script or other commands, as `sh -c` does. The script and these commands are judged
-    /// separately.
+    /// True if the command contains a script or other commands, as `sh -c` does. The gate judges the script and these
+    /// commands separately.
     pub(super) holds: bool,
-    /// True if a wrapper such as `sudo` does more than run its inner command. A rule that allows the inner command then
-    /// does not allow the wrapper.
+    /// True if a wrapper such as `sudo` does more than run its inner command. Then a gate rule that allows only the
+    /// inner command does not allow the wrapper.
     pub(super) matters: bool,
-    /// The folders where the command may run.
+    /// The folders in which the command may run.
     pub(super) folders: CommandFolders,
 }
 
@@ -219,20 +221,21 @@ pub(super) struct PathWrite {
     pub(super) by: WriteCause,
 }
 
-/// The kind of a write. It decides which rules apply to the written path.
+/// The kind of a write. It decides which gate rules apply to the written path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum WriteCause {
-    /// A tool or a redirection writes the path. If no rule names the path, the default decision of the gates applies.
+    /// A tool or a redirection writes the path. If no gate rule names the path, the default decision of the gates
+    /// applies.
     Itself,
-    /// A program writes the path. The command that starts the program is judged too, so only a rule that names the path
+    /// A program writes the path. The gate judges the program's command, too, so only a gate rule that names the path
     /// applies to this write.
     Program,
-    /// A program copies the path without following links. If the path is a link, the copy is a link too, so the target
-    /// of the link counts as written. If the path is not a link, the copy is not judged.
+    /// A program copies the path without following links. If the path is a link, the copy is a second link to the same
+    /// file, and a later command may write the file through it. So the target of the link counts as written. A copy of
+    /// anything else is not judged.
     Copy,
-    /// A program such as make works in the folder at this path. If the path is a file, the program works in the folder
-    /// that holds the file. The program may write anything there, so the command needs approval if a rule is about the
-    /// path.
+    /// A program such as make works in the folder at this path, or in the folder that contains the file at this path.
+    /// The program may write anything there, so a person must approve the command if a gate rule is about the path.
     Work,
 }
 
@@ -240,16 +243,16 @@ pub(super) enum WriteCause {
 pub(super) struct FoundActs {
     pub(super) commands: Vec<SeenCommand>,
     pub(super) writes: Vec<PathWrite>,
-    /// Reasons why the tool call needs approval, even if the rules allow it.
+    /// The reasons why a person must approve the tool call, even if the gate rules allow it.
     pub(super) asks: Vec<String>,
-    /// Changes to hooks, or to settings that make git run a program, such as `git config core.pager x`. They need
-    /// approval even if the rules allow the command.
+    /// Changes to hooks, or to settings that make git run a program, such as `git config core.pager x`. A person must
+    /// approve them even if the gate rules allow the command.
     pub(super) guarded: Vec<String>,
-    /// Reasons why the tool call cannot be analyzed. They do not belong to a single command. Example: the call sets
+    /// Reasons why the gate cannot analyze the tool call. They belong to no single command. Example: the call sets
     /// `RUSTFLAGS`, a variable that changes the behaviour of a toolchain.
     pub(super) opaques: Vec<String>,
-    /// Git commands that bring another state of the repository into the work tree, such as `git switch`. The gate asks
-    /// git to list the files that they write.
+    /// Git commands that bring another state of the repository into the work tree, such as `git switch`. Git itself
+    /// lists the files that they write.
     pub(super) moves: Vec<WorkTreeMove>,
     /// True if the command text opens or copies file descriptors, as `3<file` does. A write to `/dev/stdout` may then
     /// change the opened file.

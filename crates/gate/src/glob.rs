@@ -5,13 +5,15 @@ use std::path::PathBuf;
 
 use wire::glob::{self, GlobPart, GlobSymbol, PathGlob};
 
-/// The longest glob, in bytes. A longer glob is refused. Paths that a person writes by hand are shorter.
+/// The longest glob that a gate rule may have, in bytes. A longer glob is refused. Globs that a person writes are
+/// shorter.
 const BYTES_MAX: usize = 1_024;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Glob {
     pub(super) text: String,
     root: GlobRoot,
-    /// The alternatives that the braces of the glob stand for. Each alternative is a list of path parts.
+    /// The alternatives for which the braces of the glob stand: two for `{a,b}/*.rs`. Each alternative is a list of
+    /// path parts.
     alternatives: Vec<Vec<GlobPart>>,
 }
 
@@ -29,8 +31,9 @@ pub(super) enum GlobRoot {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PathFit {
     No,
-    /// The glob does not match the path, but may match something below the path. `certain` is true if the glob reaches
-    /// the path without a wildcard: `src/*.rs` for the path `src`, but not `*/a.rs`.
+    /// The glob does not match the path, but may match something below the path. `certain` is true if the glob begins
+    /// with the path itself, without a wildcard. Example: for the path `src` it is true for `src/*.rs` and false for
+    /// `*/a.rs`.
     Below {
         certain: bool,
     },
@@ -138,7 +141,8 @@ pub(super) fn is_named(pattern: &str, name: &str) -> bool {
     flaw.is_some() || glob::matches(&symbols, name)
 }
 
-/// Tells whether some name matches both patterns. A shell pattern matches hidden names only if it begins with a dot.
+/// Tells whether some file name matches both patterns. A shell pattern matches a hidden name (a name with a dot at its
+/// start) only if the pattern itself begins with a dot.
 fn meet(one: &[GlobSymbol], shell: &[GlobSymbol]) -> bool {
     if one.first() == Some(&GlobSymbol::Exactly('.')) && shell.first() != Some(&GlobSymbol::Exactly('.')) {
         return false;
@@ -147,7 +151,7 @@ fn meet(one: &[GlobSymbol], shell: &[GlobSymbol]) -> bool {
 }
 
 /// Matches the names of a path against the parts of a glob. Returns every position in `parts` at which the match may
-/// continue after the last name. All positions are followed at once, so `**` needs no recursion.
+/// continue after the last name. The loop keeps all possible positions in one list, so `**` needs no recursion.
 fn walk(parts: &[GlobPart], path: &[&str]) -> Vec<usize> {
     let mut here = reach(parts, [0].into_iter());
     for name in path {
@@ -169,8 +173,8 @@ fn fit(parts: &[GlobPart], path: &[&str]) -> PathFit {
     if here.is_empty() {
         return PathFit::No;
     }
-    // If the glob begins with at least as many literal parts as the path has, everything that it matches is below the
-    // path.
+    // If the glob begins with at least as many literal parts as the path has parts, all files that it matches are below
+    // the path.
     let literal = parts.iter().take_while(|part| match part {
         GlobPart::Any => false,
         GlobPart::One(symbols) => symbols.iter().all(|symbol| matches!(symbol, GlobSymbol::Exactly(_))),

@@ -1,5 +1,5 @@
-//! Guards the paths that control agents, hooks and repositories: writing them always needs approval. The list of these
-//! paths is `tables/guarded.txt`.
+//! Guards the paths that control agents, hooks and repositories: a person must always approve writes to them. The file
+//! `tables/guarded.txt` lists these paths.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -28,8 +28,9 @@ pub(super) fn paths() -> &'static [GuardedPath] {
     })
 }
 
-/// Tells whether a guarded path that starts outside of a repository may cover this folder. This check is much cheaper
-/// than reading the whole list. It relies on the list: such paths start with `~/.`, `/etc/` or a variable.
+/// Tells whether a guarded path outside of all repositories may cover this folder. This check is much cheaper than
+/// reading the whole list. It works because all such paths in `tables/guarded.txt` start with `~/.`, `/etc/` or a
+/// variable.
 pub(super) fn may_cover(folder: &Path) -> bool {
     let is_hidden = |home: &PathBuf| {
         let below = folder.strip_prefix(home).ok().and_then(|below| below.iter().next());
@@ -78,8 +79,8 @@ fn escaped(letter: char) -> [Option<char>; 2] {
 }
 
 impl GuardedPath {
-    /// Tells whether writing a path changes a file that this guard protects. With `tree`, everything below the path is
-    /// written as well.
+    /// Tells whether a write to a path changes a file that this guard protects. With `tree`, the write also changes all
+    /// files below the path.
     pub(super) fn is_written(&self, path: &Path, roots: &[PathBuf], tree: bool, entries: Option<Entries<'_>>) -> bool {
         match place::fit(&self.glob, path, roots, entries) {
             PathFit::Yes if self.only => self.is_itself(path, roots),

@@ -20,8 +20,8 @@ use crate::programs::{options, program};
 
 /// The largest number of reasons in the verdict about a tool call. Of further reasons only the number is reported.
 const REASONS_MAX: usize = 3;
-/// The largest number of written paths that are checked in one tool call, because each check reads the disk. A call
-/// with more paths needs approval.
+/// The largest number of written paths that are checked in one tool call. A person must approve a call with more paths,
+/// because each check reads the disk.
 pub(super) const WRITES_MAX: usize = 2_000;
 /// The largest number of words of a command that a message shows. `…` stands for the other words.
 const WORDS_SHOWN: usize = 6;
@@ -30,14 +30,15 @@ const LETTERS_SHOWN: usize = 60;
 
 pub(super) struct Judge<'g> {
     rules: &'g [GateRule],
-    /// The decision for a command or a path that no rule names.
+    /// The decision for a command or a path that no gate rule names.
     otherwise: GateDecision,
     /// The decision for programs that cannot be analyzed, such as an unknown script.
     opaque: GateDecision,
     directory: &'g Path,
     decision: GateDecision,
     reasons: Vec<String>,
-    /// The repository folders from which the globs of rules start. They are looked up when the first path is checked.
+    /// The roots of the repositories around the folder of the tool call. The globs of gate rules start at these roots.
+    /// The field is filled when the first path is checked.
     here: OnceCell<Vec<PathBuf>>,
     /// The hook folders that the repositories' git settings name, such as `.husky`. Git's default hook folders are not
     /// among them.
@@ -128,7 +129,7 @@ impl<'g> Judge<'g> {
         self.prepared(found);
     }
 
-    /// Tells whether some rule asks about, or denies, writes to paths.
+    /// Tells whether a gate rule of the configuration asks about writes to paths, or denies them.
     fn narrows_writes(&self) -> bool {
         self.rules.iter().any(|rule| matches!(rule.matter, Matter::Write(_)) && rule.decision != GateDecision::Allow)
     }
@@ -146,8 +147,8 @@ impl<'g> Judge<'g> {
             let last = number + 1 == seen.levels.len();
             let named = self.level(level);
             if let Some(words) = named.allowed {
-                // If the words of the rule reach into the inner command (the rule `sudo rm` for the command
-                // `sudo rm x`), the rule allows the inner command too.
+                // If the gate rule has more words than the wrapper has before its inner command, the rule names the
+                // inner command and allows it, too. Example: the rule `sudo rm` for the command `sudo rm x`.
                 let within = level.inner.is_some_and(|inner| words > inner);
                 allowed_to = allowed_to.max(number + 1 + usize::from(within));
             }
@@ -169,8 +170,9 @@ impl<'g> Judge<'g> {
         }
     }
 
-    /// Judges a command with options that are missing in the program's option table. The command needs approval when a
-    /// rule names the program or restricts writes. Otherwise the decision for programs that cannot be analyzed applies.
+    /// Judges a command with options that the program's option table does not have. A person must approve the command
+    /// when a gate rule names the program or restricts writes. Otherwise the decision for programs that cannot be
+    /// analyzed applies.
     fn doubts(&mut self, level: &CommandLevel, named: bool) {
         let Some(doubt) = level.doubts.first() else { return };
         let program = level.words.first().map(|word| options::base(word.as_text())).unwrap_or_default();
@@ -213,10 +215,10 @@ impl<'g> Judge<'g> {
     }
 }
 
-/// A summary of the rules that name one command.
+/// A summary of the gate rules that name one command.
 struct NamedByRules {
     any: bool,
-    /// The number of words of the longest rule that allows the command. None when no rule allows it.
+    /// The number of words of the longest gate rule that allows the command. None when no rule allows it.
     allowed: Option<usize>,
 }
 

@@ -39,11 +39,11 @@ pub use rule::GateRule;
 pub use tool::COMMAND_FIELDS;
 use tool::GatedAct;
 
-/// The stack size of the thread that reads a command, in bytes. It costs little, because the operating system gives
-/// memory only to the part of the stack that is used.
+/// The stack size, in bytes, of the thread that reads a command. A large stack costs little, because the operating
+/// system gives memory only to the part that is used.
 const STACK_BYTES: usize = 64 << 20;
-/// The longest time for reading a command. A command that takes longer needs approval. The agent's client waits during
-/// this time. Reading a command of usual length takes less than a thousandth of this time.
+/// The longest time for reading a command. A person must approve a command that takes longer, because the agent's
+/// client waits during this time. A command of usual length takes less than a thousandth of it.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A decision about a tool call, from the mildest to the strictest. `Ask` means that a person must approve the call.
@@ -68,8 +68,8 @@ pub struct GateCall<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GateVerdict {
     pub decision: GateDecision,
-    /// The rule or the part of the command that led to the decision, and the next step for the agent. Empty when the
-    /// call is allowed.
+    /// The reason for the decision: the gate rule or the part of the command that led to it, and the next step for the
+    /// agent. Empty when the call is allowed.
     pub reason: String,
 }
 
@@ -87,7 +87,7 @@ pub struct Gates {
     rules: Vec<GateRule>,
 }
 
-/// The table `[gates]` of a configuration file, with the decisions that apply when no rule does.
+/// The table `[gates]` of a configuration file, with the decisions for calls to which no gate rule applies.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Basics {
@@ -96,7 +96,7 @@ pub struct Basics {
     opaque: Option<Otherwise>,
 }
 
-/// The decision for commands and writes that no rule names.
+/// The decision for commands and writes that no gate rule names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Otherwise {
@@ -129,11 +129,11 @@ impl Gates {
             Otherwise::Allow => GateDecision::Allow,
         };
         let otherwise = self.default.map_or(GateDecision::Ask, decision);
-        // `opaque` is the decision for a program that cannot be analyzed. If the configuration does not set it, the
-        // default for commands that no rule names applies.
+        // `opaque` is the decision for a program that cannot be analyzed. If the configuration does not set it, use the
+        // default decision for commands that no gate rule names.
         let opaque = self.opaque.map_or(otherwise, decision);
-        // Tools of MCP servers other than Handover's are allowed unless a rule names them, because each server decides
-        // itself about the calls of its tools.
+        // Tools of MCP servers other than Handover's are allowed unless a gate rule names them, because each server
+        // decides itself about the calls of its tools.
         let defaults =
             if tool::is_foreign(call.tool) { (GateDecision::Allow, GateDecision::Allow) } else { (otherwise, opaque) };
         let mut judge = Judge::new(&self.rules, defaults, call.directory);
@@ -173,14 +173,15 @@ fn written(paths: &[String], folder: &Path, by: WriteCause) -> FoundActs {
     FoundActs { writes: paths.iter().map(write).collect(), ..FoundActs::default() }
 }
 
-/// Tells whether a file is guarded, that is, controls agents, hooks or git. Writing it needs approval as soon as the
-/// configuration has any gate.
+/// Tells whether a file is guarded, that is, controls agents, hooks or git. Writing it needs a person's approval as
+/// soon as the configuration has any gate.
 pub fn is_guarded(path: &Path, root: &Path) -> bool {
     guard::paths().iter().any(|guarded| guarded.is_written(path, &[root.to_owned()], false, None))
 }
 
 /// Returns every command that a shell text would run, each as a list of words. `None` stands for a word whose value is
-/// unknown before the command runs. An error is the reason why the text needs approval regardless of the rules.
+/// unknown before the command runs. An error is the reason why the text needs a person's approval regardless of the
+/// gate rules.
 pub fn commands(text: &str, directory: &Path) -> Result<Vec<Vec<Option<String>>>, String> {
     let (text, directory): (String, PathBuf) = (text.to_owned(), directory.to_owned());
     let found = aside(move || walk::text(&text, &directory));
@@ -195,7 +196,7 @@ pub fn commands(text: &str, directory: &Path) -> Result<Vec<Vec<Option<String>>>
 }
 
 /// Runs `read` on a thread with a large stack, because the parser of commands recurses deeply. If the thread fails or
-/// takes too long, the command needs approval.
+/// takes too long, the command needs a person's approval.
 fn aside(read: impl FnOnce() -> FoundActs + Send + 'static) -> FoundActs {
     let ask = |reason: &str| FoundActs { asks: vec![reason.to_owned()], ..FoundActs::default() };
     let (tell, told) = mpsc::sync_channel(1);

@@ -10,7 +10,7 @@
 //! *** End Patch
 //! ```
 
-/// The largest number of files in one patch. A patch with more files needs approval.
+/// The largest number of files in one patch. A patch with more files needs a person's approval.
 const FILES_MAX: usize = 1_000;
 const BEGIN: &str = "*** Begin Patch";
 const END: &str = "*** End Patch";

@@ -8,8 +8,8 @@ use std::sync::OnceLock;
 use super::glob::{self, Glob, GlobRoot, PathFit};
 use crate::spot::home;
 
-/// The largest number of links that are followed for one path, the same as in Linux. If a path has more links, they
-/// count as going in circles.
+/// The largest number of links that are followed for one path, the same as in Linux. If a path has more links, the gate
+/// assumes that they lead in a circle.
 const LINKS_MAX: usize = 40;
 /// The names of entries that mark a folder as the root of a repository.
 const MARKS: [&str; 2] = [".git", ".handover"];
@@ -64,13 +64,13 @@ fn parts(path: &Path) -> VecDeque<OsString> {
     names.collect()
 }
 
-/// Returns the repositories that hold a path, innermost first.
+/// Returns the roots of the repositories that contain a path, innermost first.
 pub(super) fn roots(path: &Path) -> Vec<PathBuf> {
     let marked = |folder: &&Path| MARKS.iter().any(|mark| folder.join(mark).symlink_metadata().is_ok());
     path.ancestors().filter(marked).map(Path::to_owned).collect()
 }
 
-/// Returns the repositories that hold a path, and the folders `others`, each of them once.
+/// Returns the roots of the repositories that contain a path, and the folders `others`, each folder once.
 pub(super) fn roots_and(path: &Path, others: &[PathBuf]) -> Vec<PathBuf> {
     let mut found = roots(path);
     for other in others {
@@ -81,23 +81,24 @@ pub(super) fn roots_and(path: &Path, others: &[PathBuf]) -> Vec<PathBuf> {
     found
 }
 
-/// The entries of a folder whose names match a shell pattern.
+/// The entries of a folder whose names match a shell pattern, such as `*.txt`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Entries<'p> {
     pub(super) pattern: &'p str,
-    /// True if everything below these entries is included.
+    /// True if all files below these entries are meant, too.
     pub(super) tree: bool,
 }
 
-/// Tells whether a path, as it is spelled, leads to an open file (`/dev/fd/3`) or to another process's view of the disk
-/// (`/proc/1/root`).
+/// Tells whether a path, without following its links, leads to an open file (`/dev/fd/3`) or to another process's view
+/// of the disk (`/proc/1/root`).
 pub(super) fn is_through_processes(path: &Path) -> bool {
     let spelled = tidy(path);
     let text = spelled.to_string_lossy();
     spelled.starts_with("/proc") || spelled.starts_with("/dev/fd") || text == "/dev/stdin"
 }
 
-/// Tells whether a path, or any link that it passes, leads through `/proc` or to an open file.
+/// Tells whether a path, after its links are followed one by one, leads to an open file (`/dev/fd/3`) or to another
+/// process's view of the disk (`/proc/1/root`).
 pub(super) fn passes_processes(path: &Path) -> bool {
     let mut left: VecDeque<OsString> = parts(path);
     let mut real = PathBuf::from("/");
@@ -127,8 +128,9 @@ pub(super) fn passes_processes(path: &Path) -> bool {
 /// them matches.
 const ENTRIES_MAX: usize = 5_000;
 
-/// Tells whether `find` may select a file that a glob covers, below a folder. The name of the file, or of a folder
-/// between `folder` and the file, must fit the pattern. The answer depends on the files that are on the disk now.
+/// Tells whether `find`, searching below `folder` for names that fit the pattern, may select a file that the glob
+/// covers. The name of the file, or of a folder between `folder` and the file, must fit. The answer depends on the
+/// files that are on the disk now.
 pub(super) fn may_find(glob: &Glob, folder: &Path, pattern: &str, roots: &[PathBuf]) -> bool {
     let home = home().map(PathBuf::from);
     let from = match glob.root() {
@@ -183,8 +185,8 @@ pub(super) fn has_odd_names(place: &Path) -> bool {
     false
 }
 
-/// Returns the home folder, as it is spelled and with its links followed. The links are followed once in a process,
-/// because many guarded paths start at the home folder.
+/// Returns the home folder in two forms: as `HOME` has it, and with its links followed. The result is computed only
+/// once, because many guarded paths start at the home folder.
 pub(super) fn home_folders() -> &'static [PathBuf] {
     static FOLDERS: OnceLock<Vec<PathBuf>> = OnceLock::new();
     FOLDERS.get_or_init(|| {
@@ -237,9 +239,8 @@ pub(super) fn fit(glob: &Glob, path: &Path, roots: &[PathBuf], entries: Option<E
     best
 }
 
-/// Returns how the entries of `folder` fit a glob whose root folder is somewhere below `folder`. The glob can match
-/// only if the entry that contains the root folder fits the pattern, and if everything below the entries counts
-/// (`tree`).
+/// Returns how the entries of `folder` fit a glob whose root folder is below `folder`. The glob can match only if the
+/// entry that contains the root folder fits the pattern, and if files below the entries count, too (`tree`).
 fn above(folder: &Path, root: &Path, pattern: &str, tree: bool) -> PathFit {
     let name = root.strip_prefix(folder).ok().and_then(|below| below.iter().next()).map(|name| name.to_string_lossy());
     let fits = name.is_some_and(|name| {
@@ -249,8 +250,7 @@ fn above(folder: &Path, root: &Path, pattern: &str, tree: bool) -> PathFit {
     if fits && tree { PathFit::Below { certain: false } } else { PathFit::No }
 }
 
-/// Tells whether a folder is shared by all users, like `/tmp`. Files with unknown names in such a folder do not count
-/// as files of a repository, even if the folder is the root of a repository.
+/// Tells whether a path is a folder for temporary files, such as `/tmp` or the folder that `TMPDIR` names.
 pub(super) fn is_common(path: &Path) -> bool {
     let own = std::env::var_os("TMPDIR").map(PathBuf::from);
     ["/tmp", "/var/tmp", "/dev/shm"].iter().any(|folder| path == Path::new(folder))

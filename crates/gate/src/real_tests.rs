@@ -133,8 +133,8 @@ fn spellings(table: &ProgramTable, option: KnownOption, value: &str) -> Vec<Stri
     found
 }
 
-/// Returns the texts to put into a command template: each option of the table that writes or runs something, in every
-/// spelling, and an empty text for no option.
+/// Returns the texts to put into a command template: each option of the program's option table that writes or runs
+/// something, in every spelling, and an empty text for no option.
 fn slots(table: &ProgramTable, root: &Path) -> Vec<String> {
     let mut found = vec![String::new()];
     let out = root.join("infra/out");
@@ -152,8 +152,8 @@ fn slots(table: &ProgramTable, root: &Path) -> Vec<String> {
         };
         found.extend(spellings(table, *option, &value));
     }
-    // Each flag without a value is tried too. Some templates write a file with any flag, and no flag may hide that
-    // write from the gate.
+    // Each flag without a value is tried, too. If a template writes a file, the gate must find the write with every
+    // flag.
     let flags = table.options().iter().filter(|option| option.takes == ValueNeed::Never);
     found.extend(flags.map(|flag| flag.name.to_owned()).filter(|name| !LEFT_OUT.contains(&name.as_str())));
     found
@@ -196,7 +196,7 @@ fn every_table_with_outputs_has_rows() {
     assert!(rows.len() > 200, "{}", rows.len());
 }
 
-/// The results of running some command templates.
+/// The counts and the problems that were found by running some command templates.
 #[derive(Default)]
 struct Tally {
     ran: usize,

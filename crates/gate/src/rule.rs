@@ -9,10 +9,10 @@ use super::glob::Glob;
 use crate::programs::git;
 use crate::programs::options::base;
 
-/// The largest number of rules in one configuration. A configuration with more rules is refused, because no person
+/// The largest number of gate rules in one configuration. A configuration with more rules is refused, because no person
 /// would read them all.
 pub(crate) const RULES_MAX: usize = 1_000;
-/// The largest number of words in one rule. A rule with more words is refused.
+/// The largest number of words in one gate rule. A rule with more words is refused.
 const WORDS_MAX: usize = 32;
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -24,9 +24,9 @@ pub struct GateRule {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Matter {
-    /// The rule is about commands that begin with these words.
+    /// The gate rule is about commands that begin with these words.
     Command(Vec<String>),
-    /// The rule is about writes to paths that fit this glob.
+    /// The gate rule is about writes to paths that fit this glob.
     Write(Glob),
 }
 
@@ -73,45 +73,45 @@ impl TryFrom<RuleText> for GateRule {
 /// Programs that accept abbreviations of their commands, such as `npm i` for `npm install`.
 const ABBREVIATES: &[&str] = &["npm", "hg", "ip", "svn"];
 
-/// The relation of a command to the words of a rule.
+/// The relation of a command to the words of a gate rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum RuleFit {
     No,
-    /// It is uncertain whether the rule is about the command.
+    /// It is uncertain whether the gate rule is about the command, so the gate asks a person.
     Perhaps,
     Yes,
 }
 
-/// Tells whether a rule that allows commands names this command. The words must be exactly the same, because a similar
-/// command may do something else.
+/// Tells whether a gate rule that allows commands names this command. The words must be exactly the same, because a
+/// similar command may do something else.
 pub(super) fn allows(rule: &[String], words: &[Arg]) -> bool {
     rule.len() <= words.len() && rule.iter().zip(words).all(|(wanted, word)| word.text.as_deref() == Some(wanted))
 }
 
-/// Groups of programs that have the same commands with the same effects on remote services. A rule of two or more words
-/// for one program may be meant for the other programs of its group too. The second list of an entry has the commands
-/// for which this is true. An empty list means all commands.
+/// Groups of programs that have the same commands with the same effects on remote services. A gate rule of two or more
+/// words for one program may also be meant for the other programs of its group. The second list of an entry has the
+/// commands for which this is true; an empty list means all commands.
 const FAMILIES: &[(&[&str], &[&str])] = &[
     (&["terraform", "tofu", "terragrunt"], &[]),
     (&["docker", "podman", "nerdctl"], &["push", "login", "logout"]),
     (&["npm", "pnpm", "yarn", "bun"], &["publish", "unpublish", "deprecate", "owner", "access", "token", "login"]),
     (&["kubectl", "oc"], &[]),
 ];
-/// Each entry is a program, the command that a rule names, and another command that may do the same. Example:
-/// `terraform destroy` does the same as `terraform apply -destroy`.
+/// Each entry is a program, the command that a gate rule names, and another command that may do the same. Example: a
+/// rule for `terraform apply` may also be about `terraform destroy`, which does the same as `terraform apply -destroy`.
 const SYNONYMS: &[(&str, &str, &str)] = &[("terraform", "apply", "destroy"), ("npm", "publish", "npm")];
-/// Each entry is a program, the command that a rule names, and an option with which other commands may do the same:
-/// `terraform apply -destroy` for `destroy`, `docker build --push` for `push`.
+/// Each entry is a program, the command that a gate rule names, and an option with which other commands may do the
+/// same: `terraform apply -destroy` for `destroy`, `docker build --push` for `push`.
 const OPTION_SYNONYMS: &[(&str, &str, &str)] = &[("terraform", "destroy", "destroy"), ("docker", "push", "push")];
-/// Each entry lists programs with the commands that only lead to the real command: `run-all` of
-/// `terragrunt run-all apply`, `image` of `docker image push`.
+/// Each entry lists programs, and commands of these programs that stand before the real command: `run-all` in
+/// `terragrunt run-all apply`, `image` in `docker image push`.
 const GROUPS: &[(&[&str], &[&str])] = &[
     (&["terraform", "tofu", "terragrunt"], &["run-all", "run", "stack", "exec"]),
     (&["docker", "podman", "nerdctl"], &["image", "compose", "manifest", "plugin"]),
 ];
 
-/// Tells whether a command does the same as the command of a rule because of one of its options, or because it applies
-/// a saved plan. The gate cannot see whether a saved plan destroys something.
+/// Tells whether a command does the same as the command of a gate rule because of one of its options, or because it
+/// applies a saved plan of terraform. The gate cannot see whether a saved plan destroys something.
 fn does_by_option(program: &str, wanted: &str, rest: &[Arg]) -> bool {
     let option = OPTION_SYNONYMS.iter().find(|(name, command, _)| (*name, *command) == (program, wanted));
     let Some((_, _, option)) = option else { return false };
@@ -131,8 +131,8 @@ fn does_by_option(program: &str, wanted: &str, rest: &[Arg]) -> bool {
     rest.iter().any(is_option) || program == "terraform" && applies && planned
 }
 
-/// Tells whether a command does the same as the command of a rule, with a program of another name: `tofu apply` for the
-/// rule `terraform apply`, `pip3` for the rule `pip`.
+/// Tells whether a command does the same as the command of a gate rule, with a program of another name: `tofu apply`
+/// for the rule `terraform apply`, `pip3` for the rule `pip`.
 fn does_the_same(rule: &[String], program: &str, words: &[Arg]) -> bool {
     let bare = |name: &str| {
         name.trim_end_matches(|letter: char| letter.is_ascii_digit() || matches!(letter, '.' | '-')).to_owned()
@@ -148,8 +148,8 @@ fn does_the_same(rule: &[String], program: &str, words: &[Arg]) -> bool {
     (commands.is_empty() || commands.contains(&rule[1].as_str())) && concerns(rule, &renamed()) != RuleFit::No
 }
 
-/// Tells whether a rule that asks or denies is about this command. The command may be spelled differently: the program
-/// by its path, or options between the words.
+/// Tells whether a gate rule that asks or denies is about this command. The command may be spelled differently: the
+/// program by its path, or options between the words.
 pub(super) fn concerns(rule: &[String], words: &[Arg]) -> RuleFit {
     let (Some(wanted), Some(program)) = (rule.first(), words.first()) else { return RuleFit::No };
     let Some(program) = program.text.as_deref().map(base) else { return RuleFit::Perhaps };
@@ -179,8 +179,8 @@ pub(super) fn concerns(rule: &[String], words: &[Arg]) -> RuleFit {
     for wanted in &rule[1..] {
         let rest = words.get(at..).unwrap_or_default();
         if wanted.starts_with('-') {
-            // An option of the rule may be anywhere in the command. It may also be one letter of another option, as
-            // `-f` of `-xf`, so any other option makes the result uncertain.
+            // An option of the gate rule may be anywhere in the command. It may also be one of several letters in a
+            // word, as `-f` is in `-xf`. So if the command has other options, it is uncertain whether the rule applies.
             if rest.iter().any(|word| word.text.as_deref() == Some(wanted)) {
                 continue;
             }
@@ -210,7 +210,7 @@ pub(super) fn concerns(rule: &[String], words: &[Arg]) -> RuleFit {
                 return RuleFit::Perhaps;
             }
             // This word is an option, and the next word may be its value. So it is uncertain which word is the
-            // sub-command that the rule names.
+            // sub-command that the gate rule names.
             Some(Arg { text: Some(word), .. }) if word.starts_with('-') => {
                 let later = rest.iter().any(|word| word.text.as_deref().is_none_or(|word| word == wanted));
                 return if later { RuleFit::Perhaps } else { RuleFit::No };
@@ -221,11 +221,11 @@ pub(super) fn concerns(rule: &[String], words: &[Arg]) -> RuleFit {
     if doubt { RuleFit::Perhaps } else { RuleFit::Yes }
 }
 
-/// The largest number of arguments that are compared after an argument that fits the rule's first word. A command
-/// inside the arguments is shorter, so later words are ignored.
+/// The largest number of arguments that are compared with a gate rule, counted from the argument that fits the rule's
+/// first word. A command inside the arguments is shorter, so later words are ignored.
 const WINDOW: usize = 64;
 
-/// Tells whether the arguments of a program contain the command of a rule, which the program may then run.
+/// Tells whether the arguments of a program contain the command of a gate rule, which the program may then run.
 pub(super) fn stands_in(rule: &[String], arguments: &[Arg]) -> bool {
     let Some(wanted) = rule.first().map(|word| base(word)) else { return false };
     arguments.iter().enumerate().any(|(at, word)| {
@@ -239,8 +239,8 @@ pub(super) fn stands_in(rule: &[String], arguments: &[Arg]) -> bool {
     })
 }
 
-/// Tells whether a rule is about these words, which another program may run. The first word alone may be only a name,
-/// such as a folder `git`. So the other words of the rule, or words with an unknown value, must follow.
+/// Tells whether a gate rule is about these words, which another program may run. The first word alone may be only a
+/// name, such as a folder `git`. So the other words of the rule, or words with an unknown value, must follow.
 pub(super) fn is_likely(rule: &[String], words: &[Arg]) -> bool {
     let rest = words.get(1..).unwrap_or_default();
     let follows = |wanted: &String| rest.iter().any(|word| word.text.as_deref().is_none_or(|text| text == wanted));
@@ -254,22 +254,22 @@ pub(super) fn is_likely(rule: &[String], words: &[Arg]) -> bool {
     }
 }
 
-/// Tells whether a text in any language contains the words of a rule one after another. Signs between the words are
-/// ignored: `["git", "push"]` counts like `git push`.
+/// Tells whether a text in any language contains the words of a gate rule one after another. Signs between the words
+/// are ignored: `["git", "push"]` counts like `git push`.
 pub(super) fn stands_in_text(rule: &[String], text: &str) -> bool {
     let part = |letter: char| !(letter.is_alphanumeric() || "_-./@:+~".contains(letter));
     let words: Vec<Arg> = text.split(part).filter(|word| !word.is_empty()).map(Arg::known).collect();
     stands_in(rule, &words)
 }
 
-/// Tells whether a rule may be about a command of which only the beginning, `text`, is known.
+/// Tells whether a gate rule may be about a command of which only the beginning, `text`, is known.
 pub(super) fn may_begin(rule: &[String], text: &str) -> bool {
     let words: Vec<Arg> = text.split_whitespace().map(Arg::known).chain([Arg::unknown()]).collect();
     concerns(rule, &words) != RuleFit::No || stands_in(rule, &words)
 }
 
 impl GateRule {
-    /// Returns the rule as messages to people show it, such as `command git push`.
+    /// Returns the gate rule as messages to people show it, such as `command git push`.
     pub(super) fn shown(&self) -> String {
         match &self.matter {
             Matter::Command(words) => format!("command {}", words.join(" ")),

@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum PathSpot {
     At(String),
-    /// Some unknown files in this folder or below it.
+    /// Unknown files in this folder or below it.
     Inside(String),
     /// Entries of this folder whose names fit a shell pattern, such as `*.txt`.
     Matching {
@@ -19,7 +19,8 @@ pub(crate) enum PathSpot {
 }
 
 impl PathSpot {
-    /// Returns the path, or the folder that holds all the paths.
+    /// Returns the path that the word names. If the word may name several paths, returns the folder that contains them
+    /// all.
     pub(crate) fn path(&self) -> &str {
         match self {
             Self::At(path)

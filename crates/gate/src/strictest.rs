@@ -1,11 +1,11 @@
-//! Lists the rules of a configuration with their decisions, so that two configurations can be compared.
+//! Lists the gate rules of a configuration with their decisions, so that two configurations can be compared.
 
 use std::collections::BTreeMap;
 
 use super::{GateDecision, Gates, Otherwise};
 
 impl Gates {
-    /// Returns the decision for a command or a write that no rule names.
+    /// Returns the decision for a command or a write that no gate rule names.
     pub fn otherwise(&self) -> GateDecision {
         match self.default {
             _ if self.is_empty() => GateDecision::Allow,
@@ -24,8 +24,8 @@ impl Gates {
         }
     }
 
-    /// Returns the text of each rule, such as `command git push`, with its decision. If two rules have the same text,
-    /// the stricter decision is returned.
+    /// Returns the text of each gate rule, such as `command git push`, with its decision. If two rules have the same
+    /// text, the stricter decision is returned.
     pub fn strictest(&self) -> BTreeMap<String, GateDecision> {
         let mut found = BTreeMap::new();
         for rule in &self.rules {

@@ -14,7 +14,7 @@ use crate::spot::home;
 pub use fields::COMMAND_FIELDS;
 use fields::plain;
 
-/// One thing that a tool call does, which the gate judges.
+/// One effect of a tool call that the gate judges, such as a command that it runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum GatedAct {
     /// A text that a shell runs, and the folder where it runs.
@@ -22,11 +22,11 @@ pub(super) enum GatedAct {
     /// The words of a command that is started without a shell, and the folder where it runs.
     Words(Vec<String>, PathBuf),
     Writes(Vec<String>, PathBuf),
-    /// A text that the tool may run as a command. Only rules that ask or deny apply to it, because it is not certain to
-    /// be a command.
+    /// A text that the tool may run as a command. Only gate rules that ask or deny apply to it, because it is not
+    /// certain to be a command.
     Suspect(String, PathBuf),
-    /// Paths that the tool reads or writes. It is not certain that the tool writes, so only rules that name one of the
-    /// paths apply.
+    /// Paths that the tool reads or writes. It is not certain that the tool writes, so only gate rules that name one of
+    /// the paths apply.
     MayWrite(Vec<String>, PathBuf),
     /// The words of the tool's own name, and perhaps a value of its input: `git push` for the tool `git_push`.
     Name(Vec<String>),
@@ -50,7 +50,7 @@ const SHELLS: &[&str] = &[
     "run_terminal_command",
     "Monitor",
 ];
-/// Tools that write one file.
+/// Tools of clients that write one file.
 const WRITERS: &[&str] = &[
     "Write",
     "Edit",
@@ -72,8 +72,8 @@ const WRITERS: &[&str] = &[
 /// Tools that apply a patch to several files. The names are written without capitals, underscores and hyphens, because
 /// `plain` removes them from the tool's name.
 const PATCHES: &[&str] = &["applypatch"];
-/// Tools that send text to a process that already runs, or to a shell that the gate does not parse. They always need
-/// approval.
+/// Tools that send text to a process that already runs, or to a shell that the gate does not parse. They always need a
+/// person's approval.
 const UNSEEN: &[&str] = &["write_stdin", "PowerShell", "powershell", "REPL"];
 
 /// Tools that only read the paths in their input, regardless of the other fields.
@@ -100,7 +100,7 @@ pub(super) fn acts(call: &GateCall<'_>) -> Vec<GatedAct> {
     let runs = fields::RUNNING_WORDS.iter().any(|word| plain(call.tool).contains(word));
     if is_foreign(call.tool) && !runs {
         // A tool of another MCP server may use a field such as `command` for something else, such as a query. So only
-        // rules that ask or deny apply to the text of the field.
+        // gate rules that ask or deny apply to the text of the field.
         let milder = |act| match act {
             GatedAct::Text(text, folder) => GatedAct::Suspect(text, folder),
             other @ (GatedAct::Words(..)
@@ -128,8 +128,7 @@ pub(super) fn acts(call: &GateCall<'_>) -> Vec<GatedAct> {
     found
 }
 
-/// Tells whether a tool belongs to an MCP server other than Handover's. Such a tool is allowed unless a rule names what
-/// it does.
+/// Tells whether a tool belongs to an MCP server and not to the client itself.
 pub(super) fn is_foreign(tool: &str) -> bool {
     tool.starts_with("mcp__")
 }

@@ -26,16 +26,16 @@ use crate::shell::word::ShellWord;
 use crate::spot::PathSpot;
 use variable::{VariableValue, VariableValues};
 
-/// The largest depth of wrappers (such as `sudo`) in wrappers, and of scripts in scripts. A deeper command needs
-/// approval.
+/// The largest depth of wrappers (such as `sudo`) in wrappers, and of scripts in scripts. A person must approve a
+/// deeper command.
 const DEPTH_MAX: u32 = 8;
-/// The longest command that is read, in bytes. A longer command needs approval.
+/// The longest command that is read, in bytes. A longer command needs a person's approval.
 pub(super) const TEXT_BYTES_MAX: usize = 16 << 10;
-/// The largest number of blocks and subshells in a command text. The parser recurses into each one, and its stack must
-/// hold them all. A text with more needs approval.
+/// The largest number of blocks and subshells in a command text. `brush-parser` recurses into each one, and its stack
+/// must have room for all of them. A person must approve a text with more.
 const OPENERS_MAX: usize = 400;
-/// The largest number of `case` commands in a command text. The parser reads the last part of a `case` twice, so each
-/// nested one doubles the time. A text with more needs approval.
+/// The largest number of `case` commands in a command text. `brush-parser` reads the last part of a `case` twice, so
+/// each `case` inside another one doubles the time. A person must approve a text with more.
 const CASES_MAX: usize = 8;
 #[derive(Debug)]
 pub(super) struct CommandWalk {
@@ -74,7 +74,7 @@ pub(super) struct CommandWalk {
     rounds: usize,
 }
 
-/// The standard input of a command.
+/// The standard input that a command of a command text gets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum StandardInput {
     /// The standard input that the agent's client gives to its shell.
@@ -94,7 +94,8 @@ pub(super) enum StandardInput {
     Unknown,
 }
 
-/// The folder, the depth and the other conditions under which a command is read.
+/// The conditions under which a command is read: the folders in which it may run, its nesting depth, its standard
+/// input, and further facts.
 #[derive(Debug, Clone)]
 pub(super) struct WalkScope {
     pub(super) folders: CommandFolders,
@@ -102,7 +103,7 @@ pub(super) struct WalkScope {
     /// True if a shell other than bash may run the text. Syntax that only bash has may then mean something else.
     pub(super) foreign: bool,
     pub(super) input: StandardInput,
-    /// Variables that certainly have a value when the command runs.
+    /// Variables of the shell that certainly have a value when the command runs.
     pub(super) set: BTreeSet<String>,
 }
 
@@ -254,7 +255,8 @@ impl CommandWalk {
         }
     }
 
-    /// Records a write if the value of the variable is a folder or file that programs write, as for `TMPDIR`.
+    /// Records a write to the path in a variable such as `TMPDIR`, because programs write files there. Does nothing for
+    /// other variables.
     fn placed(&mut self, name: &str, value: &Arg, scope: &WalkScope) {
         let known = matches!(&value.spot, Some(PathSpot::At(path)) if !path.is_empty());
         // A value without a slash is often not a path: `RUST_LOG=debug`.
@@ -292,8 +294,9 @@ impl CommandWalk {
         let mut level = self.level(name, words, &does, scope);
         for effect in &does {
             match effect {
-                // The gate cannot see a part of the command. If the program is a shell or the like, a rule that names
-                // the program can allow the command. Any other program needs approval regardless of the rules.
+                // The gate cannot see a part of the command. If the program is a shell or the like, a gate rule that
+                // names the program can allow the command. Any other program needs a person's approval regardless of
+                // the rules.
                 ProgramEffect::Ask(reason) if wrapper::interprets(name) => {
                     level.ask = level.ask.take().or_else(|| Some(reason.clone()));
                 }
@@ -328,7 +331,8 @@ impl CommandWalk {
             .iter()
             .all(|level| level.words.first().is_some_and(|word| matches!(word.as_text(), "command" | "builtin")));
         self.builtin(words, here, scope);
-        // A rule may allow a shell whose script has unknown parts. The known parts of the script are still checked.
+        // A gate rule may allow a shell whose script has unknown parts. The known parts of the script are still
+        // checked.
         let partly = wrapper::interprets(name) && words.iter().any(|word| word.text.is_none());
         if level.searched || partly {
             self.suspect(words, scope);
@@ -404,8 +408,8 @@ impl CommandWalk {
         if alone {
             self.found.commands.push(SeenCommand { levels });
         }
-        // These builtins run a command in the shell itself. So a folder to which the command changes stays the folder
-        // of the shell.
+        // These builtins run a command in the shell itself. So if the command changes the folder, the shell stays in
+        // the new folder.
         if matches!(name.as_str(), "eval" | "command" | "builtin") {
             scope.folders = std::mem::replace(&mut scope.folders, CommandFolders::Unknown).and(within.folders);
         }

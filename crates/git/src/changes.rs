@@ -1,6 +1,6 @@
-//! The changes between two commits or trees: files, lines and the unified diff.
+//! Reads the changes between two commits or trees: files, lines and the unified diff.
 //!
-//! Git compares stored trees only, so no filter program runs. The options of each call also switch off external diff
+//! Git compares only stored trees, so no filter program runs. The options of each call also switch off external diff
 //! programs and text conversions that the git configuration names.
 
 use std::path::Path;
@@ -12,10 +12,10 @@ use crate::repository::{GitRepository, reference};
 
 /// The maximum number of files in the list of a summary. Further files are only counted.
 pub const LISTED_FILES_MAX: usize = 1_000;
-/// The options of every comparison. Renamed files are found, so that a moved file counts as one file.
+/// The options of every comparison. With `--find-renames`, a moved file counts as one file.
 const COMPARE: &[&str] =
     &["diff-tree", "-r", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none", "--find-renames", "--no-color"];
-/// The number of digits of a commit in messages to people.
+/// The number of digits of a commit id that messages to people show.
 const SHORT_CHARS: usize = 7;
 
 /// The numbers of changed files and lines between two commits or trees.
@@ -28,11 +28,11 @@ pub struct ChangeSummary {
     pub list: Vec<ChangedFile>,
 }
 
-/// A changed file with the numbers of its lines.
+/// A changed file with the numbers of its added and removed lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangedFile {
     pub path: String,
-    /// The former path of a renamed file.
+    /// The old path of a renamed file. `None` for a file that was not renamed.
     pub old_path: Option<String>,
     pub added: u64,
     pub removed: u64,
@@ -44,7 +44,7 @@ pub struct ChangedFile {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangeDiff {
     pub bytes: Vec<u8>,
-    /// True when the diff was longer than the maximum. Then its end is missing, after a whole line.
+    /// True when the diff was longer than the maximum. Then its end is missing; the last line is complete.
     pub is_cut: bool,
 }
 
@@ -59,8 +59,8 @@ pub async fn changes(git: &Git, repository: &Path, from: &str, to: &str) -> Resu
         let [added, removed, path] = fields[..] else {
             return Err(GitProblem::failed("diff-tree", "the output of git cannot be read"));
         };
-        // The numbers of a binary file are `-`. The item of a renamed file has no path; the old path and the new path
-        // are the next two items.
+        // In git's output, the numbers of a binary file are `-`. The item of a renamed file has no path; its old path
+        // and its new path are the next two items.
         let number = |field: &[u8]| String::from_utf8_lossy(field).parse::<u64>().ok();
         let (old_path, path) = match path {
             b"" => (items.next(), items.next().unwrap_or_default()),
@@ -102,7 +102,8 @@ pub async fn diff(
     Ok(ChangeDiff { bytes, is_cut })
 }
 
-/// Returns the paths that differ between two commits or trees. Each path comes with true when the second one has it.
+/// Returns the paths that differ between two commits or trees. The value with each path is true when the path exists in
+/// the second commit or tree.
 pub(crate) async fn changed_paths(
     git: &Git,
     repository: &Path,
@@ -118,8 +119,8 @@ pub(crate) async fn changed_paths(
     Ok(paths)
 }
 
-/// Returns the name of a base for messages: the branch of a person that contains the commit, preferably the branch that
-/// the main worktree has checked out, and the first digits of the commit, such as `main at 4f2c1aa`.
+/// Returns the name of a commit for messages, such as `main at 4f2c1aa`: a branch of the person that contains the
+/// commit, and the first digits of the commit. Prefers the branch that the main worktree has checked out.
 pub async fn base_name(git: &Git, repository: &Path, commit: &str) -> Result<String, GitProblem> {
     let repository = GitRepository::find(git, repository).await?;
     let short = short(commit);
@@ -138,7 +139,7 @@ pub async fn base_name(git: &Git, repository: &Path, commit: &str) -> Result<Str
     Ok(name.map_or_else(|| short.to_owned(), |name| format!("{} at {short}", readable(name))))
 }
 
-/// Returns the first digits of a commit, for messages to people.
+/// Returns the first digits of a commit id, for messages to people.
 pub fn short(commit: &str) -> &str {
     commit.get(..SHORT_CHARS).unwrap_or(commit)
 }

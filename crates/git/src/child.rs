@@ -101,7 +101,7 @@ impl KeptOutput {
 
 #[derive(Clone, Copy)]
 enum Signal {
-    /// Asks the process to end (SIGTERM). Git then deletes its unfinished files.
+    /// Ask the process to end (SIGTERM). Git then deletes its unfinished files.
     Ask,
     Kill,
 }

@@ -1,4 +1,4 @@
-//! The root folder of worktrees, which contains all worktrees of a repository, and the creation of new folders in it.
+//! Creates the root folder of the worktrees, which contains all worktrees of a repository, and new folders in it.
 
 use std::fs;
 use std::io::{self, ErrorKind, Write};

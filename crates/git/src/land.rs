@@ -1,11 +1,11 @@
-//! Landing: merges finished work into a branch of the person, as one commit.
+//! Landing: merges finished work into a branch of the person (the target), as one commit.
 //!
 //! ```text
 //! plan_landing    computes the commit; changes no branch and no worktree
-//!      │          the caller checks the result where the target moved, and asks the person
-//! land            moves the target from exactly its tip to that commit, with the files of its worktree
+//!      │          the caller checks the merged files if the target moved since the work began, and asks the person
+//! land            moves the target to that commit if its tip did not change, and changes the files of its worktree
 //!      │          the caller stores the record
-//! undo_landing    moves the target back, while nothing came after
+//! undo_landing    moves the target back, if no commit was added after the landing
 //! ```
 //!
 //! Git runs no program that a configuration names: no hook, no filter, no editor, no signing program.
@@ -42,26 +42,26 @@ pub struct LandingRequest {
     pub base: String,
     /// The branch to merge into. `None` means the branch that the main worktree has checked out.
     pub target: Option<String>,
-    /// The message of the commit. The line that names the agent is added to it.
+    /// The message of the commit. Handover adds a line that names the agent.
     pub message: String,
     /// The agent that did the work. The author of the commit is the person.
     pub agent: Author,
 }
 
-/// The result of computing a landing. Nothing has changed yet.
+/// The result of computing a landing (a merge of finished work into a branch of the person). Nothing has changed yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LandingPlan {
     Ready(Landing),
-    /// The target already has everything that the work changed.
+    /// The person's branch already has everything that the work changed.
     Nothing {
         target: String,
         tip: String,
     },
-    /// The work and the target changed the same places.
+    /// The work and the person's branch changed the same parts of files, so git cannot merge them.
     Conflict {
         target: String,
         paths: Vec<String>,
-        /// True when there are more paths than `paths` lists.
+        /// True when more paths have conflicts than `paths` lists.
         more: bool,
     },
     /// The work has a file below `.handover/state`, where Handover keeps its database.
@@ -71,36 +71,38 @@ pub enum LandingPlan {
     Refused(LandingRefusal),
 }
 
-/// A computed landing: one commit on top of the target's tip.
+/// A computed landing (a merge of finished work): one commit on top of the last commit of the person's branch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Landing {
     pub repository: PathBuf,
     pub work: String,
     pub work_tip: String,
     pub target: String,
-    /// The commit of the target before the landing.
+    /// The last commit of the person's branch before the landing.
     pub tip: String,
-    /// The commit that the target points to after the landing.
+    /// The commit to which the landing moves the person's branch.
     pub commit: String,
     pub tree: String,
-    /// True when the tree differs from the tree of the work. Then the caller checks the result in a worktree first.
+    /// True when the merged files differ from the files of the work. Then the caller checks the merged files in a
+    /// worktree before the landing.
     pub is_moved: bool,
-    /// The number of commits that came to the target since the work began.
+    /// The number of commits that were added to the person's branch since the work began.
     pub moved_commits: u64,
     #[serde(skip)]
     pub changes: ChangeSummary,
 }
 
-/// The result of moving the target.
+/// The result of moving the person's branch, by a landing or by its undo.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LandingResult {
-    /// The target has the landed commit, or the commit from before after an undo.
+    /// The person's branch was moved: to the merged commit, or back to the commit from before the merge.
     Done(LandingRecord),
-    /// Nothing changed.
+    /// Nothing was changed.
     Refused(LandingRefusal),
 }
 
-/// A landing that was made. The caller stores it, so that the landing can be undone.
+/// A landing (a merge of finished work into a branch of the person) that was made. The caller stores it for a later
+/// undo.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LandingRecord {
     pub target: String,

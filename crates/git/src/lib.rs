@@ -80,10 +80,10 @@ pub struct Removal {
     pub now_ms: i64,
 }
 
-/// The result of removing a worktree: whether the worktree is removed, and whether its branch is deleted.
+/// The result of removing a worktree, and the decision about its branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Removed {
-    /// True when the worktree is gone, also when a person had already removed it.
+    /// True when the worktree is gone, even if a person removed it earlier.
     pub worktree_removed: bool,
     pub branch: Branch,
 }
@@ -118,7 +118,7 @@ pub enum KeptBranch {
         merge: String,
         file: Option<String>,
     },
-    /// There is no base branch to compare with, so it is not known whether the work is merged.
+    /// There is no base branch to compare with, so Handover does not know if the work is merged.
     BaseNotFound,
     CheckedOut {
         path: PathBuf,

@@ -46,20 +46,20 @@ pub enum GitProblem {
         path: PathBuf,
         problem: String,
     },
-    /// The git configuration does not say who the person is, so a commit of the person cannot be made.
+    /// The git configuration has no name and mail address of the person, so no commit can be made in the person's name.
     IdentityMissing,
     /// All allowed slots (worktrees outside of the repository) are used.
     SlotsUsed {
         limit: u32,
         used: usize,
-        /// The reason why a slot whose owner waits could not be given up.
+        /// The reason why no waiting task could give up its slot (worktree). `None` when no task waits.
         reason: Option<String>,
     },
-    /// The slot has an owner, so it cannot be emptied.
+    /// The slot (a reusable worktree) is used by an attempt, so its files cannot be removed.
     SlotInUse {
         number: u32,
         owner: String,
-        /// True when the owner waits for a person.
+        /// True when the slot (worktree) belongs to a task that waits for a person.
         kept: bool,
     },
     GitFailed {
@@ -76,7 +76,7 @@ pub enum GitProblem {
     },
 }
 
-/// A reason why there is no commit from which a branch can start.
+/// The reason why there is no commit from which a branch can start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MissingBase {
     NoCommits,
@@ -108,7 +108,8 @@ pub enum Dirt {
     Submodules,
 }
 
-/// The code of a problem, whether the caller can correct its request and retry, and the advice what to do next.
+/// The code of a problem, a flag that is true when the caller can correct its request and retry, and the advice for the
+/// caller.
 struct ProblemRow(&'static str, bool, &'static str);
 
 impl GitProblem {

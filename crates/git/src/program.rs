@@ -62,8 +62,8 @@ const KEPT: &[&str] = &[
     "GIT_SSL_CAINFO",
 ];
 
-/// Tells whether an environment variable must be removed before git starts: it would change what git does, and it is
-/// not in `KEPT`.
+/// Returns true when an environment variable must be removed before git starts: it would change what git does, and it
+/// is not in `KEPT`.
 fn is_foreign(name: &OsStr) -> bool {
     name.to_str().is_some_and(|name| name.starts_with("GIT_") && !KEPT.contains(&name))
 }
@@ -241,7 +241,7 @@ impl GitOutput {
         self.code == Some(0)
     }
 
-    /// Tells whether the call failed only because of another git process, and changed nothing, so that it can be
+    /// Returns true when the call failed only because of another git process, and changed nothing, so that it can be
     /// retried. Git reads the registrations of all worktrees first, and fails when another process is just writing or
     /// removing one. It also fails when another process has just removed the folder `.git/worktrees` with the last
     /// registration.

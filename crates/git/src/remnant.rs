@@ -88,8 +88,8 @@ pub(crate) fn clean_worktree(common: &Path, folder: &Path) -> std::io::Result<()
     Ok(())
 }
 
-/// Returns the folder in `.git/worktrees` where git registers the worktree at a path, also when git has only started to
-/// write the registration.
+/// Returns the folder in `.git/worktrees` where git registers the worktree at a path. Finds the folder even if git has
+/// only started to write the registration.
 pub(crate) fn registration(common: &Path, folder: &Path) -> Option<PathBuf> {
     let link = folder.join(".git");
     let entries = fs::read_dir(common.join("worktrees")).into_iter().flatten().flatten();
@@ -132,7 +132,7 @@ fn remove_locks(folder: &Path, depth: u32) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Returns success also when the file to remove does not exist.
+/// Turns the error that a file does not exist into success, because the file was to be removed.
 fn gone(result: std::io::Result<()>) -> std::io::Result<()> {
     match result {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
@@ -159,7 +159,7 @@ fn shared_locks(common: &Path, prefix: &str) -> Vec<PathBuf> {
     branches.map(|entry| entry.path()).filter(is_lock).chain(packed).collect()
 }
 
-/// Tells whether a git process runs in the repository: in its main folder, in its `.git` folder or in one of its
+/// Returns true when a git process runs in the repository: in its main folder, in its `.git` folder or in one of its
 /// worktrees, which may be in other places. Finds only processes that the operating system shows in `/proc`.
 fn is_git_at_work(repository: &GitRepository) -> bool {
     let registrations = fs::read_dir(repository.common.join("worktrees")).into_iter().flatten().flatten();

@@ -12,7 +12,7 @@ use super::squash::{self, SquashContent};
 use super::status;
 use super::{Branch, KeptBranch, Removal, Removed, TreeState, WorktreeState};
 
-/// The decision whether to delete the branch of a worktree. It is made before the worktree is removed.
+/// The decision about the branch of a worktree: keep it or delete it. It is made before the worktree is removed.
 enum RemovalPlan {
     Keep(KeptBranch),
     Delete { tip: String },
@@ -119,8 +119,8 @@ async fn refuse_dirt(git: &Git, entry: &WorktreeEntry, folder: WorktreePresence)
     }
 }
 
-/// Decides whether to delete the worktree's branch: its commits must be in the base branch, or a squash commit in the
-/// base branch must contain its changes.
+/// Decides if the worktree's branch is deleted. Its commits must be in the base branch, or a squash commit in the base
+/// branch must contain its changes.
 async fn plan(
     git: &Git,
     repository: &GitRepository,
@@ -138,8 +138,8 @@ async fn plan(
         Err(GitProblem::BaseNotFound(_)) => return Ok(RemovalPlan::Keep(KeptBranch::BaseNotFound)),
         Err(problem) => return Err(problem),
     };
-    // If the base is the branch itself, it proves nothing about a merge, so keep the branch. Also keep it when no base
-    // is given and the main worktree has a commit checked out without a branch.
+    // If the base is the branch itself, the comparison does not show that the work was merged, so keep the branch. Also
+    // keep it when no base is given and the main worktree has a commit checked out without a branch.
     if base.name == removal.branch || (removal.base.is_none() && base.name == base.commit) {
         return Ok(RemovalPlan::Keep(KeptBranch::BaseNotFound));
     }
@@ -158,7 +158,7 @@ async fn plan(
     judge_squash(git, repository, (&base.commit, &tip), merge).await
 }
 
-/// Decides whether to delete a branch that was squashed into one commit. Compares the content of the files, because a
+/// Decides if a branch that was squashed into one commit is deleted. Compares the content of the files, because a
 /// squash commit contains the changes of the branch but not its commits.
 async fn judge_squash(
     git: &Git,

@@ -1,5 +1,6 @@
-//! References that keep a deleted branch reachable for some days: `refs/handover/removed/<time>-<commit>/<branch>` for 30
-//! days, and `<time>-<commit>-<days>d/<branch>` for another number of days.
+//! Keeps deleted branches reachable for some days, by git references. The reference
+//! `refs/handover/removed/<time>-<commit>/<branch>` keeps a branch for 30 days. `<time>-<commit>-<days>d/<branch>`
+//! keeps it for another number of days.
 
 use std::path::Path;
 
@@ -11,7 +12,7 @@ use super::repository::{GitRepository, reference};
 const PREFIX: &str = "refs/handover/removed/";
 /// The number of days for which a branch that Handover deleted by itself can be restored.
 pub const KEPT_DAYS: i64 = 30;
-/// The number of days for which a branch can be restored that a person dropped.
+/// The number of days for which a branch that a person dropped can be restored.
 pub const DROPPED_DAYS: i64 = 14;
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 /// The maximum number of expired references that one removal of a worktree deletes, so that one call stays short. Later
@@ -26,11 +27,11 @@ pub struct KeptTime {
     pub days: i64,
 }
 
-/// A dropped branch, and the way to bring it back.
+/// A dropped branch, and the git command that restores it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DroppedBranch {
     pub tip: String,
-    /// The git reference that keeps the commits.
+    /// The git reference that keeps the commits of the branch.
     pub kept_as: String,
     /// The git command that restores the branch.
     pub restore: String,
@@ -52,7 +53,7 @@ pub async fn drop_branch(
         return Err(GitProblem::BranchExists { branch: branch.to_owned(), checked_out: Some(entry.path) });
     }
     let kept_as = retire_branch(git, &repository, (branch, &tip), time).await?;
-    // Delete old references now and then. Ignore a failure: the references cost little, and the next call tries again.
+    // Delete expired references, so that they do not pile up. Ignore a failure, because the next call tries again.
     let _left = prune(git, &repository, time.now_ms).await;
     let restore = restore_command(branch, &kept_as);
     Ok(Some(DroppedBranch { tip, kept_as, restore }))
@@ -73,7 +74,7 @@ pub async fn restore_branch(git: &Git, repository: &Path, branch: &str, commit: 
         return Err(GitProblem::input("branch", problem));
     }
     let arguments = ["update-ref", "-m", "handover: branch restored", "--create-reflog", "--end-of-options"];
-    // A missing old value, which is written as zeros, means that the branch must not exist yet.
+    // Zeros as the old value mean that the branch must not exist yet.
     let absent = "0".repeat(commit.len());
     let call = GitCall::write(&repository.home, &arguments).and(reference(branch)).and(commit).and(absent);
     call.run(git).await?.whole().map(drop)
@@ -119,7 +120,8 @@ pub async fn prune(git: &Git, repository: &GitRepository, now_ms: i64) -> Result
     Ok(())
 }
 
-/// Tells whether the days in the name of a reference are over. Returns false for a name that Handover did not make.
+/// Returns true when the number of days in the name of a reference has passed. Returns false for a name that Handover
+/// did not make.
 fn is_over(name: &str, now_ms: i64) -> bool {
     let parse = || {
         let (first, _) = name.strip_prefix(PREFIX)?.split_once('/')?;

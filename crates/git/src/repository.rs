@@ -9,8 +9,8 @@ use super::program::{Git, GitCall, GitOutput};
 /// A repository, found from any of its worktrees.
 #[derive(Debug)]
 pub struct GitRepository {
-    /// The folder of the main worktree, or of the bare repository. The module `project::place` of the crate `base`
-    /// computes the same folder.
+    /// The folder of the main worktree, or of the bare repository. The module `project::place` of the crate `base` must
+    /// compute the same folder.
     pub home: PathBuf,
     /// The folder in which git keeps the data that all worktrees share (`.git` of the main worktree).
     pub common: PathBuf,
@@ -56,7 +56,8 @@ impl GitRepository {
         let (common, own) = (canonical(common)?, canonical(own)?);
         let home = match (common.file_name(), common.parent()) {
             (Some(name), Some(parent)) if name == ".git" => parent.to_owned(),
-            // The folder is in a submodule, or in a repository whose `.git` folder is not in its worktree.
+            // In a submodule, or in a repository whose `.git` folder is elsewhere, ask git for the root folder of the
+            // worktree.
             _ if own == common && bare == b"false" => Self::top(git, &folder).await?.unwrap_or_else(|| common.clone()),
             _ => common.clone(),
         };
@@ -72,7 +73,7 @@ impl GitRepository {
         Ok(if output.is_success() { found.canonicalize().ok() } else { None })
     }
 
-    /// Asks git whether it allows this name for a branch. Returns an error when it does not.
+    /// Checks that git allows this name for a branch. Returns an error when git does not allow it.
     pub async fn allows(&self, git: &Git, branch: &str) -> Result<(), GitProblem> {
         let output = GitCall::read(&self.home, &["check-ref-format", "--branch"]).and(branch).run(git).await?;
         if output.is_success() && output.text() == branch {

@@ -1,9 +1,9 @@
-//! Decides whether a squash commit contains everything that a branch changed. A squash commit brings all changes of a
-//! branch into another branch as one commit.
+//! Decides if a squash commit contains everything that a branch changed. A squash commit brings all changes of a branch
+//! into another branch as one commit.
 //!
 //! This module does not use git's own merge, because attributes and configuration could name a merge driver that
-//! reports success without merging. Instead it compares the files one by one. A file that differs is merged by
-//! `git merge-file`, which reads no attributes.
+//! reports success without merging. Instead it compares the files one by one. A file that differs is merged by `git
+//! merge-file`, which reads no attributes.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -23,8 +23,7 @@ const MERGED_FILES_MAX: usize = 200;
 pub(super) enum SquashContent {
     /// The squash commit contains every change of the branch.
     Whole,
-    /// The branch changes no file. So a comparison of files cannot show whether the squash commit stands for the
-    /// commits of the branch.
+    /// The branch changes no file. So a comparison of files cannot show if the squash commit contains the branch.
     NothingToHold,
     Lacks {
         file: String,
@@ -94,7 +93,7 @@ async fn differences(
     Ok(found)
 }
 
-/// Tells whether the squash commit contains the branch's change of one file. In the squash commit the file may have
+/// Returns true when the squash commit contains the branch's change of one file. In the squash commit the file may have
 /// other changes too.
 async fn holds(
     git: &Git,

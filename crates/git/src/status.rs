@@ -1,4 +1,4 @@
-//! Reads the branch and commit of a worktree, and whether it has uncommitted changes.
+//! Reads the branch, the commit and the uncommitted changes of a worktree.
 
 use std::path::Path;
 
@@ -36,7 +36,7 @@ fn parse(bytes: &[u8]) -> WorktreeState {
         } else if let Some(branch) = item.strip_prefix("# branch.head ") {
             state.branch = Some(branch.to_owned()).filter(|branch| branch != "(detached)");
         }
-        // The kind of an item is its first letter, and decides how many fields come before the file name.
+        // The first letter of an item is its kind. The kind decides how many fields come before the file name.
         let fields = match item.bytes().next() {
             Some(b'?') => 1,
             Some(b'1') => 8,

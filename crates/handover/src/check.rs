@@ -28,8 +28,8 @@ Examples:
 Exit code: 0 when the document is valid, 1 when it is not, 2 for a wrong option or an unreadable file. With --batch: 0 when
 every line is a test case, else 2.";
 
-/// The most bytes that are read of a document. Only one kind of document may be so long: the output stream of a review
-/// tool. Every other kind has a smaller limit, and a longer document is reported as invalid.
+/// The maximum number of bytes that are read of a document. Only one kind of document may be so long: the output stream
+/// of a review tool. Every other kind has a smaller limit, and a longer document is reported as invalid.
 const BYTES_MAX: u64 = 1 << 30;
 
 #[derive(Debug, Args)]

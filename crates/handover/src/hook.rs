@@ -126,7 +126,7 @@ fn answer(hook: &HookCall<'_>) -> HookAnswer {
 }
 
 impl HookCall<'_> {
-    /// Returns the folder of the client's project.
+    /// Returns the folder of the project in which the agent's client works.
     fn folder(&self) -> Option<PathBuf> {
         let named = std::env::var_os(PROJECT).filter(|folder| !folder.is_empty()).map(PathBuf::from);
         named.or_else(|| std::env::current_dir().ok()).or_else(|| self.payload.cwd.clone())
@@ -166,7 +166,7 @@ impl HookCall<'_> {
             let office = office::open_from(self.named, self.folder().as_deref()).await?;
             work(&office).await
         });
-        // Do not wait for background work: it ends with the process.
+        // Do not wait for background work: it ends together with this process.
         runtime.shutdown_background();
         done
     }
@@ -214,7 +214,7 @@ fn judge(gates: &[Gates], hook: &HookCall<'_>, tool: &str, input: &str) -> Resul
         directory.ok_or_else(|| HookError::Other("the payload of the hook names no folder (`cwd`)".to_owned()))?;
     let call = GateCall { tool, input: &input, directory: &directory };
     let verdicts = gates.iter().map(|gates| gates.judge(&call));
-    // When two verdicts are equally strict, this keeps the first verdict: its rules are in the configuration file,
+    // When two verdicts are equally strict, keep the first one: it comes from the gate rules in the settings file,
     // where a person can read them.
     let strictest = verdicts.reduce(|one, other| if other.decision > one.decision { other } else { one });
     let verdict = strictest.unwrap_or_else(GateVerdict::allow);

@@ -23,7 +23,7 @@ pub struct Office {
     pub place: StorePlace,
     /// The folder in which the processes of this machine keep their session files, which show that they are alive.
     pub live: PathBuf,
-    /// The folder of this machine's own files, such as its token.
+    /// The folder with the files that belong to this machine, such as its token.
     pub state: PathBuf,
     /// Messages for a person about changes that were made while the store was opened.
     pub notes: Vec<String>,
@@ -117,11 +117,11 @@ pub async fn open_from(named: Option<&str>, folder: Option<&Path>) -> Result<Off
     Ok(Office { desk, live: folder, state, place, notes })
 }
 
-/// Returns the sessions of this host that use this store. For a store in a file, the session files are in a folder next
-/// to that file, and the folder has the file's name. So exactly the processes that open the same file see each other,
-/// also through a link or from a container. For a database server, the session files of all the user's clones of the
-/// project are in the user's data folder, in a subfolder whose name comes from the identity that the server gives to
-/// the store.
+/// Returns the sessions of this machine that use this store. For a store in a file, the session files are in
+/// `live/NAME` in the folder of that file, where `NAME` is the name of the file. So exactly the processes that open the
+/// same file see each other, also through a link or from a container. For a database server, the session files of all
+/// the user's clones of the project are in the user's data folder, in a subfolder whose name comes from the identity
+/// that the server gives to the store.
 async fn live_sessions(
     place: &StorePlace,
     state: &Path,
@@ -138,8 +138,8 @@ async fn live_sessions(
     Ok(LiveSessions::new(folder, Some(shared)))
 }
 
-/// Returns the folder of the session files. It is next to the store's file and has the name of that file. Symbolic
-/// links in the path of the store's file are followed first.
+/// Returns the folder of the session files: `live/NAME` in the folder of the store's file, where `NAME` is the name of
+/// that file. Symbolic links in the path of the store's file are followed first.
 fn beside(store: &str, state: &Path) -> PathBuf {
     let file = std::fs::canonicalize(store.strip_prefix("sqlite:").unwrap_or(store)).ok();
     let parts = file.as_deref().and_then(|file| Some((file.parent()?, file.file_name()?)));

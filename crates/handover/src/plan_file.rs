@@ -1,4 +1,4 @@
-//! Makes a workflow from a plan file that was checked.
+//! Creates a workflow from the content of a plan file.
 
 use engine::id::WorkflowId;
 use wire::json::{Value, object};
@@ -17,7 +17,7 @@ pub async fn make_workflow(desk: &Desk, visitor: &Visitor, file: &PlanFile) -> R
     id.parse().map_err(|error: engine::id::NotAnId| PlanRefused::Reply(error.to_string()))
 }
 
-/// The reason why no workflow was made from a plan.
+/// The reason why no workflow was created from a plan.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanRefused {
     #[error("{}: {}", .0.code, .0.message)]

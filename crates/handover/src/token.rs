@@ -1,4 +1,4 @@
-//! The tokens for access over HTTP. The store keeps only their hashes.
+//! Makes, finds and revokes the tokens for access over HTTP. The store keeps only hashes of their secrets.
 
 use engine::agent::slug_of;
 use engine::command::Register;
@@ -56,9 +56,9 @@ pub fn hash(secret: &str) -> String {
 pub enum TokenHolder {
     /// The agent of this name. It is registered if it does not exist yet.
     Named(String),
-    /// One existing agent, by its slug or id.
+    /// One existing agent, by its slug (its short name) or its id.
     Agent(String),
-    /// Several agents, which can act for each other.
+    /// Several agents share the token, and any of them can act as another.
     Shared,
 }
 

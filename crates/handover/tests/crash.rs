@@ -45,7 +45,7 @@ const SILENCE_MAX: Duration = Duration::from_secs(30);
 /// several transactions and about this long, so the kill usually happens in the middle of it.
 const PLAN_MICROS: usize = if cfg!(debug_assertions) { 300_000 } else { 80_000 };
 /// The time, in milliseconds, by which the test's clock advances between two rounds of writing and killing. It is
-/// longer than a lease, and longer than the store keeps an unfinished plan.
+/// longer than a lease (a claim on a task) lasts, and longer than the store keeps an unfinished plan.
 const ROUND_MS: i64 = 120_000;
 
 /// The instructions for one child process, which writes to the store until it is killed.
@@ -397,7 +397,7 @@ async fn check(path: &Path, shift_ms: i64, ledger: &Ledger, figures: &mut Figure
     problems
 }
 
-/// Returns the result of SQLite's own integrity check.
+/// Returns the result of SQLite's own integrity check of a database file.
 fn integrity(path: &Path) -> String {
     #[expect(clippy::disallowed_methods, reason = "asks the database beside the store")]
     let connection = rusqlite::Connection::open(path).unwrap();

@@ -291,7 +291,7 @@ async fn send(service: &Service, agent: AgentId, body: String) -> Result<(), Err
     let reply = service.execute(Caller::agent(agent), Command::Send { to: Recipients::One(to), draft }).await;
     match reply {
         Ok(Reply::Sent { message, sequence, .. }) => say(&Word::Ack(Ack::Sent { message, to, sequence })),
-        // A full mailbox is a refusal by the rules and not a fault of the disk.
+        // Handover refuses a message to a full mailbox. This refusal is not a fault of the disk, so it is ignored here.
         Ok(_) | Err(Error::Refused(_)) => {}
         Err(error) => return Err(error),
     }
@@ -305,11 +305,11 @@ fn tell(asked: String, error: &Error, tally: &Tally) {
     say(&Word::Fault { asked, text: error.to_string(), unknown });
 }
 
-/// A mounted file system of four megabytes. Dropping the value unmounts it.
+/// A mounted file system with only four megabytes. Dropping this value unmounts it.
 struct SmallDisk(PathBuf);
 
 impl SmallDisk {
-    /// Mounts the file system, or returns `None` when this account may not mount.
+    /// Mounts a small file system, or returns `None` when this account may not mount.
     fn mount(folder: &Path) -> Option<Self> {
         let options = ["-t", "tmpfs", "-o", "size=4m", "tmpfs", folder.to_str().unwrap()];
         program("mount", &options).then(|| Self(folder.to_owned()))

@@ -93,8 +93,8 @@ fn histories() -> Vec<Vec<Call>> {
     })
 }
 
-/// Plants a fault: changes one answer in each history that has a suitable answer. Returns the number of changed
-/// histories, and the number of these histories that the checker rejects.
+/// Plants a fault: changes one answer in each history (the calls of all clients on one task) that has a suitable
+/// answer. Returns the number of changed histories, and the number of these histories that the checker rejects.
 fn planted(change: impl Fn(&[Call], &Call) -> Option<Answer>) -> (usize, usize) {
     let (mut planted, mut found) = (0, 0);
     for mut history in histories() {

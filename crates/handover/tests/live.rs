@@ -467,14 +467,15 @@ fn what_a_process_started_does_not_keep_it_alive() {
     let mut command = Holder::command(&folder, &[A.to_owned()]);
     command.env(CHILD, B);
     let mut holder = Holder::launch(&mut command);
-    // The process that the holder started reads the same input as the holder. `wait` closes the input that a `Child`
-    // holds. Then the started process would end too early, so the test takes the input out of the `Child` first.
+    // The holder (the child process with the locked session files) has started a process that reads the same input.
+    // `wait` closes the input that a `Child` holds. Then the started process would end too early, so the test takes the
+    // input out of the `Child` first.
     let input = holder.process.stdin.take();
     holder.process.kill().unwrap();
     holder.process.wait().unwrap();
     assert_eq!(survey(&folder).unwrap(), found(&[B], &[], &[A]));
-    // The process that the holder started ends when its input is closed. When the output ends, too, the test knows that
-    // the process has ended.
+    // The process that the holder (the child process with the locked session files) started ends when its input is
+    // closed. When the output ends, too, the test knows that the process has ended.
     drop(input);
     holder.said.read_to_end(&mut Vec::new()).unwrap();
     assert_eq!(survey(&folder).unwrap(), found(&[], &[], &[A]));

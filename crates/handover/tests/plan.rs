@@ -1,5 +1,5 @@
-//! Tests `handover plan`: an agent drafts a plan, an invalid draft is sent back, and a person starts, edits or saves it.
-//! Also tests that every command that reads a plan file names the lines of its problems.
+//! Tests `handover plan`: an agent drafts a plan, an invalid draft is sent back, and a person starts, edits or saves
+//! it. Also tests that every command that reads a plan file names the lines of its problems.
 #![expect(clippy::disallowed_methods, reason = "starts the program it tests, and git")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -17,7 +17,7 @@ use agent_client::AgentClient;
 use base::project::plan_file::{DocumentFormat, PlanFile};
 use serde_json::{Value, json};
 
-/// A draft that the reader accepts.
+/// A valid plan, as an agent writes it into its answer.
 const GOOD: &str = r#"name: Greeting
 summary: People are greeted by name.
 tasks:
@@ -36,8 +36,9 @@ tasks:
       output_contract: {type: message, output_ref_required: false}
 "#;
 
-/// An agent that drafts with a misspelt key first, and with a valid plan when it is told of it. It notes every start,
-/// and it tries to change a file. Asked for work, it reports success.
+/// The script of an agent that drafts plans. Its first draft has a misspelt key. When it gets the error message, it
+/// prints a valid plan. It records each start in a file, and tries to change a file of the project. When it gets a task
+/// instead of a goal, it reports success.
 const PLANNER: &str = r#"#!/bin/sh
 input=$(cat)
 case $input in
@@ -52,7 +53,8 @@ case $input in
 esac
 "#;
 
-/// A program with the command line and the events of Claude Code. It remembers its conversation.
+/// The script of a program that has the command line and the events of Claude Code. It resumes its conversation when
+/// the arguments name it.
 const CLAUDE: &str = r#"#!/bin/sh
 cat > "$SIM/message"
 printf '%s\n' "$*" >> "$SIM/arguments"
@@ -69,7 +71,7 @@ struct Site {
 }
 
 impl Site {
-    /// Creates a repository with one commit, and the settings of one agent that a person has accepted.
+    /// Creates a repository with one commit, and settings with one agent. A person has accepted these settings.
     fn new(adapter: &str, program: &str) -> Self {
         let site = Self { folder: tempfile::tempdir().unwrap() };
         fs::create_dir_all(site.root().join(".handover")).unwrap();
@@ -232,7 +234,7 @@ fn below_an_agent_only_a_file_is_taken() {
     let (code, _, errors) = marked(&["plan", "--file", "draft.yaml"]);
     assert!(code == 1 && errors.contains("AGENT_REQUIRED"), "{errors}");
     assert_eq!(site.workflows().len(), 0);
-    // The client has registered one agent, so the plan is this agent's.
+    // The client has registered only one agent, so this agent counts as the author of the plan.
     let mut client = AgentClient::start(site.clean("sh"));
     client.must("agent_register", &json!({"name": "amy", "runtime": "custom"}));
     let ran = client.shell(&["plan", "--file", "draft.yaml"], None);
@@ -307,7 +309,7 @@ fn the_examples_of_the_document_are_valid_plans() {
         let given = if block.contains("{{page}}") { vec![("page".to_owned(), "login".to_owned())] } else { Vec::new() };
         PlanFile::read(block, DocumentFormat::Yaml, &given).unwrap_or_else(|problems| panic!("{block}\n{problems}"));
     }
-    // Every key of the format has a row in the document.
+    // Every key of the plan format must have a row in the page `docs/plans.md`.
     use wire::shape::Shape as _;
     let schema = wire::lifecycle::PlanDocument::schema(wire::report::Unknown::Strict).to_string();
     let schema: Value = serde_json::from_str(&schema).unwrap();

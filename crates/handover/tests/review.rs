@@ -34,8 +34,8 @@ enum Way {
 struct Wild<'r> {
     rng: &'r mut SeededRandom,
     iteration: u64,
-    /// The ids of the findings that the request accepts or rejects. `given` has the ids of all findings that the
-    /// session reported in earlier rounds.
+    /// The ids of the findings (the reviewer's remarks) that the request accepts or rejects. `given` has the ids of all
+    /// findings that the session reported in earlier rounds.
     decided: Option<Vec<String>>,
     given: Vec<String>,
     starts: u32,
@@ -166,7 +166,7 @@ impl AskedProgram for Wild<'_> {
 }
 
 /// The expected state of a review session, computed without the store: the number of rounds, and whether each finding
-/// is open.
+/// (a remark of the reviewer) is open.
 #[derive(Debug, Default)]
 struct Model {
     rounds: u64,
@@ -182,7 +182,7 @@ fn provider(folder: &std::path::Path) -> Provider {
 }
 
 /// Returns a random review request. Most requests are for the next iteration (round) and are valid. A request may
-/// accept or reject any findings.
+/// accept or reject any findings (remarks of the reviewer).
 fn request(rng: &mut SeededRandom, model: &Model) -> Vec<u8> {
     let next = model.rounds + 1;
     let iteration = if rng.percent(85) { next } else { [0, 1, 3, 99][rng.below(4)] };

@@ -56,7 +56,7 @@ impl Case {
         asked.then(|| HttpEntry { url: URL_DEFAULT.to_owned(), secret: "hnd_new".to_owned() })
     }
 
-    /// Parses the case's line `run client [--user] [--hooks] [--http] [NAME=VALUE]`.
+    /// Parses the line `run client [--user] [--hooks] [--http] [NAME=VALUE]` of a test case.
     fn call(&self) -> (ClientProgram, SetupReach, BTreeMap<String, String>) {
         let line = self.head.lines().find_map(|line| line.strip_prefix("run ")).unwrap();
         let mut words = line.split(' ');

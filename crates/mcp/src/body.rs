@@ -1,6 +1,6 @@
 //! Wraps the HTTP bodies that `rmcp` (the library for the MCP protocol) reads and writes. The wrapper checks the
-//! request body, passes the arguments of a tool call around `rmcp`, and marks the call as answered when the response
-//! body ends.
+//! request body and takes the arguments of a tool call out of it, so that they bypass `rmcp`. It marks the call as
+//! answered when the response body ends.
 //!
 //! `rmcp` reads the body only after it has checked the headers. So the check is a wrapper around the body. It collects
 //! the whole message, checks it, and passes the message without the arguments to `rmcp`.
@@ -75,7 +75,7 @@ impl fmt::Display for UnreadBody {
     }
 }
 
-/// The functions of the backend that the check of a request body needs.
+/// The functions of the backend that the check of an HTTP request body calls.
 pub(super) trait Behind: Send + Unpin + 'static {
     /// Returns the maximum length in bytes of any message. The method `of` returns the maximum length of a message that
     /// calls the given tool.

@@ -1,4 +1,4 @@
-//! Delays the notice that a resource has changed until the call that made the change is answered.
+//! Delays a notice about a changed resource until the call that changed it is answered.
 //!
 //! The backend reports a change as soon as it is durable, which is before the call that made it is answered. This
 //! module does not know which call made the change. So a notice waits for all calls of its connection that were running
@@ -103,7 +103,7 @@ impl Drop for CallTicket {
 }
 
 impl WaitNotice {
-    /// Returns a handle for a tool call that never delays notices of changes.
+    /// Returns a handle for a tool call that delays no notices of changed resources.
     pub(super) fn unseen() -> Self {
         Self { gate: Arc::default(), number: 0 }
     }

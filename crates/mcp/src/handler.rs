@@ -196,7 +196,7 @@ impl<B: Backend> ServerHandler for Handler<B> {
         let who = call.who.clone();
         let outcome = tokio::select! {
             biased;
-            // If the request was cancelled, no client gets this answer.
+            // This error is sent to no client, because the client cancelled its request.
             () = context.ct.cancelled() => return Err(ErrorData::internal_error("cancelled", None)),
             outcome = self.backend.call(call) => outcome,
         };

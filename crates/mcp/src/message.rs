@@ -71,7 +71,7 @@ impl McpToolCall<'_> {
     }
 }
 
-/// Checks the bytes of a message that a client sent. The bytes may be anything, also invalid UTF-8.
+/// Checks the bytes of a message that a client sent. The bytes may be anything, even invalid UTF-8.
 pub(super) fn read(bytes: &[u8]) -> Incoming<'_> {
     let text = match std::str::from_utf8(bytes) {
         Ok(text) => text,

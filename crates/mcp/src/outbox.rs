@@ -16,7 +16,7 @@ const KEPT_BYTES_MAX: usize = 256 << 10;
 pub(super) struct Outbox<W>(Arc<SharedOutbox<W>>);
 
 struct SharedOutbox<W> {
-    /// Complete lines (one message each) that wait to be written.
+    /// Complete lines that wait to be written to the client. Each line is one message.
     waiting: Mutex<Vec<u8>>,
     writing: tokio::sync::Mutex<OutboxWriting<W>>,
     broken: CancellationToken,

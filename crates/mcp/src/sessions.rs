@@ -142,7 +142,7 @@ impl<B: Backend> Sessions<B> {
         sessions.values().for_each(|session| session.closing.cancel());
     }
 
-    /// Ends all sessions and waits until the backend knows of each end.
+    /// Ends all HTTP sessions, and waits until the backend knows the end of each session.
     pub(super) async fn close(&self) {
         let all: Vec<SessionId> =
             self.open.sessions.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect();

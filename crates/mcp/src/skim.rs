@@ -19,8 +19,8 @@ pub(super) struct Skim {
     /// The bytes of the JSON string or number that is being read, or that was read last.
     token: Vec<u8>,
     token_kind: TokenKind,
-    /// The key at the top level of the message whose value comes next. `inner` is the key inside of `params` whose
-    /// value comes next.
+    /// At the top level of the message, the key whose value is read next. `inner` is the key inside of `params` whose
+    /// value is read next.
     top: SkimmedKey,
     inner: SkimmedKey,
     id: Option<RequestId>,

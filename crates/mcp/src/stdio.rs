@@ -218,7 +218,7 @@ where
                 if let ClientNotification::CancelledNotification(cancelled) = &notification.notification
                     && let Some(id) = &cancelled.params.request_id
                 {
-                    // Forgets the cancelled request, because it will not be answered.
+                    // Forget the cancelled request, because it will not be answered.
                     self.in_flight.remove(id);
                 }
                 Some(JsonRpcMessage::Notification(notification))

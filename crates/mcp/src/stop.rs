@@ -1,4 +1,4 @@
-//! The signals that ask this process to end cleanly.
+//! Waits for the signals that ask this process to end cleanly.
 
 /// Returns a future that ends when a signal asks the process to stop. The server that gets this future then answers the
 /// accepted requests and ends.

@@ -53,9 +53,9 @@ pub struct CheckedArtifact {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ArtifactOperation {
-    /// Creates a file. No file may exist at the path.
+    /// The output creates a file. No file may exist at the path.
     Create,
-    /// Replaces a regular file, which must exist. The file keeps its permissions.
+    /// The output replaces a regular file, which must exist. The file keeps its permissions.
     Update,
 }
 

@@ -5,7 +5,7 @@ use engine::turn::{Spent, TurnEnd};
 
 use crate::outcome::{AfterInvalid, RepairLimits};
 
-/// The texts that one start of an agent's program gets.
+/// The texts that an agent's program gets when it is started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AskedTexts {
     pub system: String,
@@ -14,7 +14,7 @@ pub struct AskedTexts {
     pub resume: Option<String>,
 }
 
-/// The result of one start of an agent's program.
+/// The result of one run of an agent's program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgramReply {
     pub end: TurnEnd,
@@ -32,13 +32,13 @@ pub trait AskedProgram: Send {
     fn start(&mut self, texts: AskedTexts) -> impl Future<Output = Result<ProgramReply, Self::StartError>> + Send;
 }
 
-/// A question to an agent. The answer of the agent must be valid.
+/// A question to an agent, which is repeated until the answer is valid.
 pub trait Question: Sync {
     type Answer;
 
     fn limits(&self) -> RepairLimits;
 
-    /// Tells whether a program that gave no answer gets the question again. If true, a missing answer counts as an
+    /// Returns true when a program that gave no answer gets the question again. If true, a missing answer counts as an
     /// invalid answer.
     fn retries_silence(&self) -> bool;
 

@@ -1,5 +1,5 @@
-//! Lets an agent draft a plan: the agent reads the repository and answers with a plan in YAML. An invalid draft is sent
-//! back with its problems.
+//! Lets an agent draft a plan. The agent reads the repository and answers with a plan in YAML. An invalid draft is sent
+//! back to the agent with its problems.
 
 mod judge;
 mod prompt;
@@ -22,7 +22,8 @@ use agents::program::CutReason;
 use base::ground::random;
 use base::project::settings::TeamSettings;
 
-/// The number of times that an invalid draft is sent back. If the draft is still invalid then, there is no plan.
+/// The number of times that an invalid draft is sent back to the agent. If the last draft is still invalid, there is no
+/// plan.
 const REPAIRS_MAX: u32 = 3;
 
 /// A request for a plan.
@@ -34,7 +35,7 @@ pub struct DraftOrder<'a> {
     pub tasks_max: u32,
     /// The folder that the agent reads. Its program starts there.
     pub room: &'a Path,
-    /// The folder of this machine's state, in which the program's files are.
+    /// Handover's state folder on this machine. The files of the agent's program are in it.
     pub state: &'a Path,
     /// The address of the store.
     pub store: &'a str,
@@ -87,8 +88,8 @@ pub async fn draft<C: Future<Output = CutReason> + Send + Unpin>(
         tasks_max: usize::try_from(order.tasks_max).unwrap_or(usize::MAX),
         last: Mutex::default(),
     };
-    // The id belongs to no stored review. It marks the processes below the program, so that they may only read, as those
-    // of a reviewer.
+    // No stored review has this id. It marks all processes that the agent's program starts, so that they may only read,
+    // like the processes of a reviewer.
     let mark = ReviewId::next(&mut Ids::new(random::seed()?));
     let around = (order.state, order.store, None);
     let mut program = ProviderProgram::new(provider, mark, around, Spent::default(), cut).in_room(order.room);
@@ -105,13 +106,14 @@ pub async fn draft<C: Future<Output = CutReason> + Send + Unpin>(
     Ok(DraftResult { end, spent: asked.spent })
 }
 
-/// The question for a plan.
+/// The question that asks an agent for a plan.
 struct DraftQuestion<'a> {
     kind: AdapterKind,
     who: &'a wire::prompt::PromptAgent,
     goal: &'a str,
     tasks_max: usize,
-    /// The last invalid answer. A program that remembers no conversation gets it again together with its problems.
+    /// The agent's last invalid answer. A program that does not remember its conversation gets this answer again, with
+    /// its problems.
     last: Mutex<Option<String>>,
 }
 

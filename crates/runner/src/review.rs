@@ -26,13 +26,13 @@ pub use round::{ReviewContext, ReviewResponse, RoundToRun, open, round};
 
 use agents::host::TURN;
 
-/// Tells whether the program of a turn or of a review started this process, directly or through other processes. Such a
-/// process may not request a review: a reviewer could otherwise request reviews from itself without end.
+/// Returns true when the program of a turn or of a review started this process, directly or through other processes.
+/// Such a process may not request a review: a reviewer could otherwise request reviews from itself without end.
 pub fn is_below_a_turn() -> bool {
     std::env::var_os(TURN).is_some_and(|turn| !turn.is_empty())
 }
 
-/// Tells whether the program of a provider (an agent that reviews outside of any task's turn) started this process.
+/// Returns true when the program of a provider (an agent that reviews outside of any task's turn) started this process.
 /// Such a process may only read.
 pub fn is_below_a_review() -> bool {
     std::env::var(TURN).is_ok_and(|turn| turn.parse::<engine::id::ReviewId>().is_ok())

@@ -19,8 +19,8 @@ use base::ground::random;
 pub const PROOF: &str = "HANDOVER_TURN_PROOF";
 /// The name of the file with the proof (a random text), in the turn's folder.
 const FILE: &str = "proof";
-/// The most bytes that are read of the file with a turn's proof (a random text). A longer file was not written by
-/// Handover and never matches.
+/// The maximum number of bytes that are read from the file with a turn's proof (a random text). A longer file was not
+/// written by Handover and never matches.
 const BYTES_MAX: u64 = 256;
 
 /// Returns the folder with the files of a turn.
@@ -44,7 +44,7 @@ pub fn beside(settings: &BTreeMap<String, String>, proof: String) -> Vec<(String
     own.chain([(PROOF.to_owned(), proof)]).collect()
 }
 
-/// Tells whether the environment of this process has the turn's proof (the random text in the turn's folder).
+/// Returns true when the environment of this process has the turn's proof (the random text in the turn's folder).
 pub fn is_shown(state: &Path, turn: TurnId) -> bool {
     let folder = turn_folder(state, turn);
     let shown = std::env::var(PROOF).ok().filter(|shown| !shown.is_empty());

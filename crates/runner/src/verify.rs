@@ -6,7 +6,7 @@
 //!                                                                         └─> ask ──> judge    semantic, by an agent
 //! ```
 //!
-//! A verification reports all problems at once, because the agent gets only one more try to fix them.
+//! A verification reports all problems together, because the agent gets only one more try to fix them.
 
 mod brief;
 mod changed;
@@ -38,8 +38,8 @@ pub use tree::{CheckedTree, tree};
 
 use wire::message::Brief;
 
-/// Tells whether a task with this brief must pass a verification before it can be completed. When the task is planned,
-/// the crate `wire` gives the engine the same answer.
+/// Returns true when a task with this brief must pass a verification before it can be completed. The engine gets the
+/// same answer from the crate `wire` when the task is planned.
 pub fn needs_verification(brief: &Brief) -> bool {
     brief.output_contract.is_verified()
 }

@@ -49,8 +49,9 @@ impl Head {
         Ok(Self { topic: row.text()?, seq: row.int()?, hash: row.text()?, at: row.time()? })
     }
 
-    /// Appends an entry and returns it. A command gets its time `now` before it waits in the queue, so times may arrive
-    /// out of order. The time of the entry is therefore the later of `now` and the last time of the topic.
+    /// Appends an entry to the topic (a log) and returns the entry. Commands may arrive out of order, because a command
+    /// gets its time `now` before it waits in the queue. So the entry gets the later of two times: `now` and the time
+    /// of the last entry.
     pub(crate) fn append(&mut self, kind: &str, sender: &str, body: String, now: Timestamp) -> Entry {
         let mut entry = Entry {
             topic: self.topic.clone(),
@@ -83,14 +84,14 @@ impl Entry {
         })
     }
 
-    /// Returns the hash that the entry must have, computed from its fields.
+    /// Returns the hash that the entry must have, computed from its fields. A different stored hash shows tampering.
     pub fn computed_hash(&self) -> String {
         self.hash_at(self.seq)
     }
 
-    /// Searches for the number under which the hash of this entry is right, and returns its distance from the entry's
-    /// present number. The distance is 0 when the hash is right for the present number. Tries only numbers from 1 to
-    /// `last` that are at most `REACH` away, and returns `None` when the hash is right for none of them.
+    /// Finds the number for which the hash of this entry is right, and returns the difference between that number and
+    /// the entry's present number. The difference is 0 when the hash is right for the present number. Tries the numbers
+    /// from 1 to `last` that are at most `REACH` away. Returns `None` when the hash is right for none of them.
     pub(crate) fn distance(&self, last: i64) -> Option<i64> {
         const REACH: i64 = 10_000;
         if self.hash == self.computed_hash() {
@@ -144,8 +145,8 @@ impl std::str::FromStr for Cursor {
     }
 }
 
-/// A page of entries of all topics (logs), with the entries of each topic in their order, and the cursor for the next
-/// page.
+/// A page of entries of all topics (logs), and the cursor (position in the log) for the next page. The entries of each
+/// topic are in the order of their numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogPage {
     pub entries: Vec<Entry>,
@@ -163,8 +164,9 @@ fn unhex(text: &str) -> Vec<u8> {
 }
 
 impl Cursor {
-    /// Returns this cursor if it has the given generation, which is a number that changes when the store is restored.
-    /// Otherwise returns the start of the log: reading an entry twice is better than missing it.
+    /// Returns this cursor (position in the log) if it has the given generation, which is a number that changes when
+    /// the store is restored. Otherwise returns the start of the log, because reading an entry twice is better than
+    /// missing it.
     pub(crate) fn in_generation(self, generation: i64) -> Self {
         if self.generation == generation { self } else { Self { generation, xid: 0, pos: 0 } }
     }

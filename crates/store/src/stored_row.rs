@@ -7,7 +7,7 @@ use crate::value::SqlValue;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row(pub(crate) Vec<SqlValue>);
 
-/// The maximum number of rows that an export or an import handles at once.
+/// The maximum number of rows that an export or an import handles in one step.
 pub(crate) const PAGE: usize = 500;
 
 /// Returns the fault that refuses an import into a store that already has rows.

@@ -8,8 +8,8 @@
 //! {"end":1234,"sha256":"…"}
 //! ```
 //!
-//! The last line has the number of rows and the hash of all lines before it. An import refuses a file whose rows or
-//! hash do not fit: a file that was cut short, reordered or changed.
+//! The last line has the number of rows and the hash of all lines before it. An import refuses a file in which this
+//! number or hash is wrong: a file that was cut short, reordered or changed.
 
 use std::collections::HashMap;
 use std::io::{BufRead, Write};
@@ -54,7 +54,7 @@ struct Footer {
     sha256: String,
 }
 
-/// The running hash of all lines of an export so far.
+/// The running hash (SHA-256) of all lines of an export so far.
 #[derive(Default)]
 struct ExportSeal(Sha256);
 
@@ -73,7 +73,7 @@ fn refused(problem: impl Into<String>) -> Fault {
     Fault::Import { problem: problem.into() }
 }
 
-/// An export that is being written.
+/// An export that is being written: the output, the number of rows so far, and the hash so far.
 struct Outlet<W> {
     out: W,
     count: u64,

@@ -1,4 +1,4 @@
-//! The parameters and results of SQL statements, the same for every database.
+//! The values that SQL statements take and return. They are the same for every database.
 
 use std::str::FromStr;
 
@@ -83,7 +83,7 @@ where
     }
 }
 
-/// Returns an item as a text value, written by its `Display`.
+/// Returns an item, such as an id, as an SQL text value. The text is the one that `Display` writes.
 pub(crate) fn text(item: impl std::fmt::Display) -> SqlValue {
     SqlValue::Text(item.to_string())
 }

@@ -6,7 +6,7 @@ use crate::Store;
 use crate::fault::Fault;
 use crate::log::{Entry, Head, ZERO_HASH};
 
-/// The first wrong entry of a topic (log), and the kind of tampering.
+/// The first wrong entry of a topic (log), and the kind of tampering with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TamperFinding {
     pub topic: String,
@@ -34,7 +34,8 @@ impl std::fmt::Display for TamperFinding {
     }
 }
 
-/// The progress of a check of one topic's log. The caller passes the entries in the order of their numbers.
+/// The progress of checking the entries of one topic (log). The caller passes the entries in the order of their
+/// numbers.
 #[derive(Debug)]
 struct Verifier<'a> {
     topic: &'a str,
@@ -51,11 +52,11 @@ struct Verifier<'a> {
 #[derive(Debug, PartialEq, Eq)]
 enum Doubt {
     Certain(Tampering),
-    /// The entry with this hash is missing at its place. It was moved if the topic has it at another number, else it
-    /// was removed.
+    /// The log entry with this hash is missing at its place. It was moved if the topic (log) has it at another number,
+    /// else it was removed.
     Missing(String),
-    /// The entry with this hash is at a wrong place. It is an inserted copy if the topic also has it at another number,
-    /// else it was moved.
+    /// The log entry with this hash is at a wrong place. It is an inserted copy if the topic (log) also has it at
+    /// another number, else it was moved.
     Stray(String),
 }
 
@@ -83,7 +84,7 @@ impl Verifier<'_> {
         let skips = |behind: &Entry| behind.prev == self.hash && behind.distance(self.last()).is_some();
         let skipped = behind.is_some_and(skips);
         match entry.distance(self.last()) {
-            // The hash is right for a higher entry number. Either the entry was moved here, or the entry that belongs
+            // The hash is right for a higher entry number. Either this entry was moved here, or the entry that belongs
             // here was removed.
             Some(1..) if skipped => Some(Doubt::Stray(entry.hash.clone())),
             Some(1..) => Some(Doubt::Missing(entry.prev.clone())),
@@ -103,15 +104,15 @@ impl Verifier<'_> {
         }
     }
 
-    /// Returns an upper bound for the numbers that entries of this topic can have had. The bound is too low only when
-    /// more than half of the topic was removed.
+    /// Returns an upper bound for the numbers that entries of this topic (log) can have had. The bound is too low only
+    /// when more than half of the entries were removed.
     fn last(&self) -> i64 {
         let heads = self.head.into_iter().chain(self.kept.iter().copied());
         heads.map(|head| head.seq).max().unwrap_or(0).saturating_mul(2).saturating_add(100)
     }
 
     /// Checks the end of the topic: its head (stored number and hash of the last entry) must describe the last entry,
-    /// and the log must reach every head that was saved earlier.
+    /// and the log must have at least as many entries as every head that was saved earlier says.
     fn finish(&self) -> Result<(), (i64, Doubt)> {
         let heads = self.head.into_iter().chain(self.kept.iter().copied());
         if heads.map(|head| head.seq).max().unwrap_or(0) > self.seq {
@@ -134,7 +135,7 @@ pub struct LogVerdict {
 }
 
 /// Recomputes every hash of every topic (log). `kept` are heads (number and hash of a topic's last entry) that the
-/// caller saved earlier. Only they show that the log was shortened, or rewritten from some entry to its end.
+/// caller saved earlier. Only these heads show that the log was shortened, or rewritten from some entry to its end.
 pub async fn verify(store: &dyn Store, kept: &[Head]) -> Result<LogVerdict, Fault> {
     let mut verdict = LogVerdict::default();
     let mut after = String::new();
@@ -202,7 +203,7 @@ async fn verify_topic(
     Ok(())
 }
 
-/// Returns whether the topic (log) has an entry with this hash at a number other than `but`.
+/// Returns true when the topic (log) has an entry with this hash at a number other than `but`.
 async fn stands(store: &dyn Store, topic: &str, hash: &str, but: Option<i64>) -> Result<bool, Fault> {
     let mut after = i64::MIN;
     loop {

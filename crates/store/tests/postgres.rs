@@ -1,6 +1,6 @@
 //! Runs the checks that every store must pass on PostgreSQL.
 
-// This module lengthens time limits when the machine is loaded. The tests of the `handover` binary share it.
+// The module `busy` lengthens time limits when the machine is loaded. The tests of the `handover` binary use it, too.
 #[path = "../../handover/tests/proof/busy.rs"]
 mod busy;
 mod server;

@@ -1,7 +1,7 @@
-//! Tests of several processes on one SQLite file. The other processes run this same test binary; an environment
-//! variable says what they do.
+//! Tests of several processes on one SQLite file. The child processes run this same test binary; an environment
+//! variable tells each of them its work.
 
-// This module lengthens time limits when the machine is loaded. The tests of the `handover` binary share it.
+// The module `busy` lengthens time limits when the machine is loaded. The tests of the `handover` binary use it, too.
 #[path = "../../handover/tests/proof/busy.rs"]
 mod busy;
 
@@ -302,8 +302,8 @@ async fn a_change_by_another_process_is_seen_within_a_tenth_of_a_second() {
     assert!(u128::from(p95) <= bound, "the last commit of a burst was seen after so many milliseconds: {late:?}");
 }
 
-/// Waits until `count` log entries came, and reads the log again only when the store reports a change. Returns the time
-/// at which the last entry came, and the cursor after it.
+/// Waits until `count` new log entries are there. Reads the log again only when the store reports a change. Returns the
+/// time at which the last entry was read, and the cursor (position in the log) after it.
 async fn see(store: Arc<Sqlite>, mut cursor: Cursor, count: u64) -> (u64, Cursor) {
     let mut watch = store.watch();
     let mut left = usize::try_from(count).unwrap_or(0);

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use store::conformance::{self, act, has_small, must, small};
 use store::{MemoryStore, Postgres, Sqlite, Store};
 
-/// The tables of version 0.1.0.
+/// The tables that a store of version 0.1.0 has.
 const TABLES: &[&str] = &[
     "agent",
     "approval",
@@ -44,7 +44,7 @@ const TABLES: &[&str] = &[
     "workspace",
 ];
 
-/// The kinds of log entries of version 0.1.0.
+/// The kinds of log entries that a store of version 0.1.0 has.
 const KINDS: &[&str] = &[
     "agent_updated",
     "answered",
@@ -109,8 +109,8 @@ fn rows(export: &str) -> Vec<Row> {
     export.lines().map(line).filter_map(row).collect()
 }
 
-/// Returns the heads that version 0.1.0 wrote: the number and hash of each topic's last log entry. The log of a store
-/// must always contain these entries.
+/// Returns the heads that version 0.1.0 wrote: the number and hash of each topic's last log entry. A migrated store
+/// must still contain these entries.
 fn heads() -> Vec<store::Head> {
     let head = |(table, values): Row| {
         let text = |place: usize| values[place].as_str().unwrap_or_default().to_owned();

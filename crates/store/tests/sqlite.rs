@@ -5,7 +5,7 @@ use std::sync::Arc;
 use store::conformance::{self, must};
 use store::{MemoryStore, Sqlite, Store};
 
-/// Returns three seeds, or as many as `HANDOVER_TEST_SEEDS` says.
+/// Returns the seeds of the random test scripts: three seeds, or as many as `HANDOVER_TEST_SEEDS` says.
 fn seeds() -> std::ops::Range<u64> {
     let wanted = std::env::var("HANDOVER_TEST_SEEDS").ok().and_then(|text| text.parse().ok());
     2..2 + wanted.unwrap_or(3)

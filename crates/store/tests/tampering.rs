@@ -18,7 +18,8 @@ struct Case {
     edit: fn(&Intruder),
     /// The finding when only the file is verified. `None` when the file alone does not show the edit.
     alone: Option<(i64, Tampering)>,
-    /// The finding when the topic's head (the number and hash of its last entry) was saved elsewhere before the edit.
+    /// The finding when the head of the topic (the number and hash of the log's last entry) was saved elsewhere before
+    /// the edit.
     kept: Option<(i64, Tampering)>,
 }
 
@@ -26,8 +27,8 @@ const fn case(what: &'static str, edit: fn(&Intruder), found: (i64, Tampering)) 
     Case { what, edit, alone: Some(found), kept: Some(found) }
 }
 
-/// Returns a case whose edit is found only with a head (number and hash of the last entry) that was saved elsewhere
-/// before the edit.
+/// Returns a test case whose edit is found only with a head (number and hash of the last entry) that was saved
+/// elsewhere before the edit.
 const fn hidden(what: &'static str, edit: fn(&Intruder), found: (i64, Tampering)) -> Case {
     Case { what, edit, alone: None, kept: Some(found) }
 }
@@ -207,7 +208,8 @@ impl Intruder {
         self.set(from, &format!("seq = {to}"));
     }
 
-    /// Renumbers a range of entries. Begins with the entry whose new number is free.
+    /// Changes the numbers of a range of log entries by `by`. Begins at the end of the range where the new numbers are
+    /// free, because no two entries can have the same number.
     fn shift(&self, first: i64, last: i64, by: i64) {
         let mut range: Vec<i64> = (first..=last).collect();
         if by > 0 {
@@ -239,7 +241,7 @@ impl Intruder {
         must(self.0.query_row(sql, params![TOPIC, seq], read), "an entry")
     }
 
-    /// Returns an entry that the store never wrote.
+    /// Returns a forged log entry, which the store never wrote.
     fn forged(&self, seq: i64) -> Entry {
         Entry { seq, body: "{\"event\":\"forged\"}".to_owned(), ..self.entry(4) }
     }

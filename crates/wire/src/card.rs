@@ -86,8 +86,9 @@ impl Shape for CardVersion {
     }
 }
 
-/// Declares types for names of agents, roles and output types in an agent card. Each name must be in the registry of
-/// known names. When the caller gives no registry, every well-formed name is legal.
+/// Declares types for the names in an agent card (the document that describes an agent): names of agents, roles and
+/// output types. Each name must be in the registry of known names. When the caller gives no registry, every well-formed
+/// name is legal.
 macro_rules! registered {
     ($($(#[$attribute:meta])* $name:ident($inner:ty): $known:expr, $kind:literal, $hint:literal;)*) => {$(
         $(#[$attribute])*

@@ -69,14 +69,15 @@ pub struct CheckContext {
     /// For an agent card: the registry of the agents, roles and output types that the card may name. `None` allows
     /// every well-formed name.
     pub registry: Option<Registry>,
-    /// For a handoff (an agent's report at the end of its turn): the INPUT envelope with which the turn started.
+    /// For a handoff (an agent's report at the end of its turn): the INPUT envelope, which is the JSON that the agent
+    /// got at the start of the turn.
     pub input: Option<Value>,
     /// For a handoff (an agent's report at the end of its turn): the id under which the agent was started. The handoff
     /// must contain this id.
     pub dispatch_agent_id: Option<String>,
 }
 
-/// The result of checking a document of any kind.
+/// The result of checking a document, for documents of all kinds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CheckFinding {
     pub valid: bool,
@@ -196,7 +197,7 @@ fn streamed(bytes: &[u8]) -> CheckFinding {
 }
 
 fn handed_over(bytes: &[u8], context: &CheckContext) -> CheckFinding {
-    // Replaces every byte that is not UTF-8 by the replacement character U+FFFD, so that an accepted handoff is always
+    // Replace every byte that is not UTF-8 by the replacement character U+FFFD, so that an accepted handoff is always
     // valid UTF-8.
     let text = String::from_utf8_lossy(bytes);
     let known = handoff::HandoffContext {

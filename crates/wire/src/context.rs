@@ -39,24 +39,26 @@ const SHARES: [u64; 4] = [15, 55, 20, 10];
 /// The order in which the shortened parts of the reply of `task_load_context` get the tokens that other parts did not
 /// need. The numbers are indexes into [`SHARES`].
 const BACK: [usize; 4] = [1, 2, 3, 0];
-/// The percentage that the task's own fields get of the tokens for the task in the reply of `task_load_context`. The
-/// task's checkpoints (progress notes) get the rest.
+/// In the reply of `task_load_context`, the task's own fields and its checkpoints (progress notes) share the tokens for
+/// the task. The fields get this percentage, and the checkpoints get the rest.
 const FIELDS_SHARE: u64 = 60;
-/// The largest number of times that a reply of `task_load_context` is written to come near the token limit. The first
-/// written reply often leaves tokens unused, because the estimated weights of the pieces add up to more than the weight
-/// of the whole reply.
+/// The maximum number of times that a reply of `task_load_context` is written, each time with a different budget, until
+/// its cost is near the token limit. The first reply often leaves tokens unused, because the estimated weights of the
+/// pieces add up to more than the weight of the whole reply.
 const ROUNDS_MAX: u32 = 6;
-/// The reply of `task_load_context` is written several times, so that it uses as many of the allowed tokens as
-/// possible. The reply is not written again when its unused tokens are less than the token limit divided by `NEAR`.
+/// The part of the token limit that may stay unused: one 32nd. The reply of `task_load_context` is written again with
+/// more text until its unused tokens are less than the token limit divided by `NEAR`.
 const NEAR: u64 = 32;
 
-/// The most checkpoints (progress notes of a task) that are loaded by default; older ones are only counted. With a
-/// small token budget, fewer checkpoints are loaded: only as many as would fit if each took [`ROW_TOKENS`] tokens.
+/// The maximum number of checkpoints (progress notes of a task) that are loaded by default; older ones are only
+/// counted. With a small token budget, fewer checkpoints are loaded: only as many as would fit if each took
+/// [`ROW_TOKENS`] tokens.
 const ROWS_DEFAULT_MAX: u32 = 100;
-/// The most checkpoints (progress notes of a task) that are loaded when the caller wants the whole history or many
-/// details; older ones are only counted.
+/// The maximum number of checkpoints (progress notes of a task) that are loaded when the caller wants the whole history
+/// or many details; older ones are only counted.
 const ROWS_MAX: u32 = 2_000;
-/// The fewest tokens that one checkpoint takes in the reply of `task_load_context`.
+/// The minimum number of tokens that one checkpoint (progress note of a task) takes in the reply of
+/// `task_load_context`.
 const ROW_TOKENS: u32 = 10;
 
 /// Returns the number of checkpoints (progress notes of a task), counted from the newest, that the caller must load
@@ -74,8 +76,8 @@ pub fn fit(facts: &ContextFacts, include: Option<&Include>, max_tokens: u32) -> 
     let max_tokens = usize::try_from(max_tokens).unwrap_or(usize::MAX);
     let parts = ContextParts::of(facts, WantedContext::of(include));
     let limit = tokens::weight_within(max_tokens);
-    // The estimated weights of the pieces add up to more than the weight of the whole reply. Therefore an uncut reply
-    // may fit although this sum is up to a quarter above the limit.
+    // Try to write the reply uncut, even when the estimated weights (token costs) of its pieces add up to a quarter
+    // more than the limit. The weight of the whole reply is lower than this sum.
     if parts.want() <= limit + limit / 4 {
         let whole = parts.write(&parts.everything(), limit);
         if tokens::tokens(weight_said(&whole)) <= max_tokens {
@@ -91,7 +93,7 @@ struct ContextParts<'f> {
     workflow: Option<Vec<PieceField<'f>>>,
     task: Vec<PieceField<'f>>,
     history: History<'f>,
-    /// Tells whether all checkpoints (progress notes) of the task get their tokens before any other part of the reply.
+    /// True when all checkpoints (progress notes) of the task get their tokens before any other part of the reply.
     history_first: bool,
     prior: Option<Tasks<'f>>,
     siblings: Option<Tasks<'f>>,
@@ -279,8 +281,8 @@ impl<'f> ContextParts<'f> {
     }
 }
 
-/// Writes fields into an object and cuts them if necessary. Each field gets its least weight (token cost), and the
-/// fields share the weight `grant` in addition.
+/// Writes fields of the reply of `task_load_context` into a JSON object, and cuts them if necessary. Each field gets
+/// its least weight (token cost). In addition, the fields share the weight `grant`.
 fn written(fields: &[PieceField<'_>], grant: u64, whose: (&str, Fetch), cuts: &mut Cuts) -> Object {
     let least: u64 = fields.iter().map(|field| field.least).sum();
     let mut members = Object::with_capacity(fields.len());

@@ -134,8 +134,8 @@ fn judge_contract(
     HandoffVerdict { reason: None, plan_status, missing, invalid, warnings, repair, contract, body: None }
 }
 
-/// Tells whether the INPUT envelope (the JSON that started the agent's turn) requires a consolidation report. Only the
-/// value `true` requires one.
+/// Returns true when the INPUT envelope (the JSON that started the agent's turn) requires a consolidation report. Only
+/// the value `true` requires one.
 fn requires_consolidation(input: Option<&Value>) -> bool {
     let flag = |section: &str, name: &str| {
         input.and_then(|input| input.get(section)?.get(name)).is_some_and(|flag| *flag == Value::Bool(true))
@@ -145,7 +145,7 @@ fn requires_consolidation(input: Option<&Value>) -> bool {
         || flag("surface_routing", "multi_surface")
 }
 
-/// The members of the top-level object of a handoff contract, one field for each section.
+/// The sections of a handoff contract (an agent's report at the end of its turn), as they stand in its JSON object.
 #[derive(Debug, Default)]
 struct Top<'n, 't> {
     agent_status: Option<&'n JsonNode<'t>>,
@@ -226,9 +226,9 @@ impl<'n, 't> Top<'n, 't> {
 #[cfg(test)]
 mod tests;
 
-/// Returns the id that an agent writes into its handoff contract: the letter `a` and 16 hexadecimal digits from a hash
-/// of the agent's id in the engine. The id in the engine, such as `ag_0123456789xy`, does not have the form that the
-/// protocol requires.
+/// Returns the id that an agent writes into its handoff contract (its report at the end of a turn): the letter `a` and
+/// 16 hexadecimal digits of a hash. The hash is made from the agent's id in the engine, such as `ag_0123456789xy`,
+/// because that id does not have the form that the protocol requires.
 pub fn alias(agent: engine::id::AgentId) -> String {
     use sha2::{Digest, Sha256};
     let hash = Sha256::digest(agent.to_string().as_bytes());

@@ -8,9 +8,9 @@
 //! | 4 Agent Wire 1.0 and Agent Card | [`message`], [`card`], [`prompt`] | [`message::judge`], [`card::judge`], [`prompt::assemble`] |
 //! | 5 lifecycle calls | [`lifecycle`] | [`lifecycle::judge`] |
 //!
-//! Checking a document returns all of its problems at once, in the order of the rules. Each problem has a code, a place
-//! and a sentence for the author who must repair the document. A document without problems is returned as a typed
-//! value. [`check`](check::check) gets the kind of the document as an argument. The command line calls this function.
+//! Checking a document returns all of its problems in one report, in the order of the rules. Each problem has a code, a
+//! place and a sentence for the author who must repair the document. A document without problems is returned as a typed
+//! value. [`check`](check::check) checks documents of every kind; its caller, such as the command line, names the kind.
 //!
 //! The parts of this crate:
 //! - [`json`] reads RFC 8259 strictly and keeps the place of every value. It guesses nothing and rounds no number.

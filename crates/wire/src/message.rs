@@ -73,8 +73,8 @@ message! {
         env: optional Env,
     }
     judge(fields) {
-        // Checks the form of the goal even when the goal is too long, so that the author of the brief learns of both
-        // problems at once.
+        // Check the form of the goal even when the goal is too long, so that the author of the brief gets both problems
+        // in one report.
         if fields.text("goal").is_some_and(is_imperative) {
             fields.warning(
                 "GOAL_NOT_DECLARATIVE",
@@ -95,7 +95,7 @@ message! {
 }
 
 impl OutputContract {
-    /// Tells whether the task's output must be checked before the task is complete. The output of a task with a
+    /// Returns true when the task's output must be checked before the task is complete. The output of a task with a
     /// `schema_ref` must be checked, because `schema_ref` names an output contract that has a schema or checks.
     pub fn is_verified(&self) -> bool {
         self.output_ref_required || self.evaluate.get().is_some() || self.schema_ref.get().is_some()
@@ -258,7 +258,7 @@ message! {
     }
 }
 
-/// The priority of a message: 1 must be handled at once, 2 before the next task, 3 at any time.
+/// The priority of a message: 1 must be handled immediately, 2 before the next task, 3 at any time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WirePriority(u8);
 
@@ -463,8 +463,8 @@ impl Shape for AnyObject {
 }
 
 impl Env {
-    /// Returns the ids and places in a brief's `env` that are set, each as a name and a value, in the order of the
-    /// specification.
+    /// Returns the ids, the repository URL and the worktree path that a brief's `env` has, each as a name and a value.
+    /// They are in the order of the specification.
     pub fn entries(&self) -> Vec<(&'static str, &str)> {
         let ids = [("client_id", &self.client_id), ("task_id", &self.task_id), ("project_id", &self.project_id)];
         let ids = ids.into_iter().filter_map(|(name, id)| Some((name, id.as_ref()?.as_str())));

@@ -92,7 +92,7 @@ pub fn object_in(text: &str) -> Option<&str> {
     candidates.into_iter().flatten().map(str::trim).find(|candidate| parse_object(candidate).is_ok())
 }
 
-/// Returns the byte offset of the last line whose first character is an opening brace.
+/// Returns the byte offset at which the last line with an opening brace as its first character begins.
 fn last_brace(text: &str) -> Option<usize> {
     let inner = text.rfind("\n{").map(|at| at + 1);
     inner.or_else(|| text.starts_with('{').then_some(0))
@@ -126,9 +126,10 @@ mod tests {
             (format!("Done.\n{ENVELOPE}"), "envelope"),
             (format!("Done.\n{ENVELOPE}\nBye."), "missing"),
             (format!("Done. {ENVELOPE}"), "missing"),
-            // The last code block is used as the output, even when an earlier block has a valid object.
+            // The expected output is the last code block, even when an earlier block has a valid object.
             (format!("```json\n{ENVELOPE}\n```\n```json\n{{}}\n```"), "bad envelope"),
-            // If the last code block has no JSON object, the text from the last line that begins with a brace is used.
+            // When the last code block has no JSON object, the expected output is the text from the last line that
+            // begins with a brace.
             (format!("```\nls\n```\n{ENVELOPE}"), "envelope"),
             (format!("```json\n[1]\n```\nx\n{ENVELOPE}"), "envelope"),
             ("{\"a\": 1}\n".to_owned(), "bad envelope"),

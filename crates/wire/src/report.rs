@@ -1,6 +1,6 @@
 //! The report on a checked document: every problem of the document, in order, each with its place.
 //!
-//! A hostile document may have half a million problems, so the text of a problem is made only when a caller asks for it.
+//! A hostile document may have half a million problems. The text of a problem is made only when a caller asks for it.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -27,7 +27,7 @@ impl Unknown {
     }
 }
 
-/// The roles, agents and output types that exist. Agent cards may name only these.
+/// The roles, agents and output types that exist. An agent card (the description of an agent) may name only these.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Registry {
     pub roles: BTreeSet<String>,
@@ -58,11 +58,11 @@ impl Registry {
     }
 }
 
-/// The last step of a JSON pointer to a value in the document that is being read.
+/// The last step of the path (JSON pointer) to a value in the document that is being read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PointerStep<'p> {
     Field(&'static str),
-    /// A name that the author of the document chose, and that the protocol does not define.
+    /// A key that the protocol does not define, so the author of the document chose its name.
     Key(&'p str),
     Index(usize),
 }
@@ -115,8 +115,8 @@ pub struct ReportPlace(u32);
 /// The advice to the author of a document on how to repair one problem.
 pub type Hint = Cow<'static, str>;
 
-/// One problem of a document. It takes little memory, because one report can store more than a hundred thousand
-/// problems. [`Report::message`] makes its text.
+/// One problem of a document. One report can store more than a hundred thousand problems, so a problem must take little
+/// memory. [`Report::message`] makes its text.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DocumentProblem {
     /// The part of the problem's code before the colon, such as `TYPE` in `TYPE:/context/iteration`.
@@ -132,12 +132,12 @@ pub struct DocumentProblem {
 enum ReportSubject {
     None,
     Place(ReportPlace),
-    /// The problem is about an item of a list: the place of the list, and the index of the item.
+    /// The problem is about an item of a list. It has the place of the list and the index of the item.
     Item(ReportPlace, u32),
-    /// The problem is about a field that the protocol defines: the place of the object, and the index of the field's
-    /// name in [`Report::fields`].
+    /// The problem is about a field that the protocol defines. It has the place of the object with the field, and the
+    /// index of the field's name in [`Report::fields`].
     Field(ReportPlace, u16),
-    /// The problem is about a named thing, such as a finding's id: the index of its name in [`Report::words`].
+    /// The problem is about a named thing, such as a finding's id. It has the index of the name in [`Report::words`].
     Named(u32),
 }
 
@@ -444,9 +444,9 @@ impl<'t> Report<'t> {
     }
 }
 
-/// The most errors, the most warnings and the most problems with unknown keys that a report keeps; later problems are
-/// dropped. A hostile document may have a problem in every third byte. One error is enough to make a document invalid,
-/// and no author repairs so many problems at once.
+/// The maximum number of problems that each list of a report keeps: the errors, the warnings and the problems with
+/// unknown keys. Later problems are dropped. A hostile document may have a problem in every third byte. One error is
+/// enough to make a document invalid, and no author repairs so many problems from one report.
 const PROBLEMS_MAX: usize = 100_000;
 
 fn push(problems: &mut Vec<DocumentProblem>, problem: DocumentProblem) {
@@ -455,8 +455,8 @@ fn push(problems: &mut Vec<DocumentProblem>, problem: DocumentProblem) {
     }
 }
 
-/// The most characters that are shown of one name in a JSON pointer; the rest of the name is left out. Otherwise a
-/// pointer into a hostile document could be as long as the document.
+/// The maximum number of characters that are shown of one name in a JSON pointer; the rest of the name is left out.
+/// Otherwise a pointer into a hostile document could be as long as the document.
 const STEP_MAX: usize = 1_024;
 
 fn push_step(out: &mut String, step: &KeptStep) {
@@ -477,7 +477,7 @@ fn push_step(out: &mut String, step: &KeptStep) {
     }
 }
 
-/// Tells whether a key names a session, such as `session`, `sessionId` or `session-id`.
+/// Returns true when a key names a session, such as `session`, `sessionId` or `session-id`.
 pub(crate) fn is_session(name: &str) -> bool {
     if name.len() > 64 {
         return false;
@@ -494,7 +494,7 @@ pub(crate) fn excerpt(text: &str) -> String {
     if text.chars().nth(MAX).is_some() { format!("{short}...") } else { short }
 }
 
-/// Tells whether a number, given as JSON text, is at least a bound.
+/// Returns true when a number, given as JSON text, is at least a bound.
 pub(crate) fn at_least(text: &str, bound: i64) -> bool {
     Number::of(text).compare(&Number::from(bound)).is_ge()
 }

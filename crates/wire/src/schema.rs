@@ -25,8 +25,8 @@ pub struct Property {
 pub fn object(unknown: Unknown, properties: &[Property]) -> Value {
     let mut members = Object::new();
     let mut required = Vec::new();
-    // Only the short schema for models is made with `Warned` and leaves out the fields that are a second way to write
-    // something.
+    // Leave out the fields marked `also` in a schema that is made with `Warned`, such as the short schema for models.
+    // Plan files may have these fields, but models do not need them.
     let is_told = |property: &&Property| unknown != Unknown::Warned || property.presence != FieldPresence::also;
     for property in properties.iter().filter(is_told) {
         let schema = match property.presence {

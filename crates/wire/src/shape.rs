@@ -23,7 +23,8 @@ use crate::report::{At, Report, Unknown};
 
 /// A type that can only hold legal values. It can be read from JSON, rendered as JSON and described by a JSON Schema.
 pub trait Shape: Sized {
-    /// A description of the legal values. The message about a missing value puts it after "must be".
+    /// A description of the legal values, such as "a string". The message about a missing value puts it after "must
+    /// be".
     const LEGAL: &'static str;
 
     /// Reads a value of this type from JSON. When the JSON is not legal, returns `None` and adds the reason to the
@@ -46,8 +47,8 @@ pub trait Shape: Sized {
 /// - `nullable`: the key is present, its value may be null.
 /// - `optional`: the field may be absent, but not null. In the arguments of tools, null counts as absent.
 /// - `maybe`: the field may be absent or null.
-/// - `also`: like `optional`, but the short schema that models get leaves the field out. This presence is for a second
-///   way to write something, which people use in files and which would cost tokens in every conversation.
+/// - `also`: like `optional`, but the short schema that models get leaves the field out, because it would cost tokens
+///   in every conversation. This presence is for fields that plan files may have and that models do not need.
 ///
 /// The part `judge` has the rules that involve several fields. It runs after all fields were read. Each field is an
 /// `Option` there, which is `None` when the field could not be read.

@@ -21,7 +21,8 @@ use std::io::Read;
 use crate::json::{JsonNode, Number, Object, Value, object, object_or_none};
 use crate::text::is_blank;
 
-/// The most bytes of one line of a review tool's output, without the line end. Reading stops at a longer line.
+/// The maximum number of bytes of one line of a review tool's output, without the line end. Reading stops at a longer
+/// line.
 pub const LINE_BYTES_MAX: usize = 16 << 20;
 
 /// One line of a review tool's output, parsed according to its `type`.

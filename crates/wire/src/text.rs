@@ -2,7 +2,7 @@
 
 use icu_segmenter::SentenceSegmenter;
 
-/// Tells whether a text is empty or has only characters that are white space by Unicode.
+/// Returns true when a text is empty or has only characters that are white space by Unicode.
 pub fn is_blank(text: &str) -> bool {
     text.chars().all(char::is_whitespace)
 }
@@ -15,12 +15,12 @@ pub fn is_slug(text: &str) -> bool {
         && bytes.iter().all(|byte| letter(*byte) || matches!(byte, b'_' | b'-'))
 }
 
-/// Tells whether a text is a legal id of a task, project or client in an Agent Wire message.
+/// Returns true when a text is a legal id of a task, project or client in an Agent Wire message.
 pub fn is_id(text: &str) -> bool {
     !text.is_empty() && text.chars().count() <= 128 && !text.contains(char::is_whitespace)
 }
 
-/// Tells whether a text has more than `max` sentences. Blank sentences do not count.
+/// Returns true when a text has more than `max` sentences. Blank sentences do not count.
 pub fn sentences_over(text: &str, max: usize) -> bool {
     let segmenter = SentenceSegmenter::new(icu_segmenter::options::SentenceBreakInvariantOptions::default());
     let mut last = 0;
@@ -35,7 +35,8 @@ pub fn sentences_over(text: &str, max: usize) -> bool {
     false
 }
 
-/// The number of letters of a word that are compared with other words. Words of our formats are shorter.
+/// The maximum number of letters of a word that [`distance`] compares, because the time grows with the square of the
+/// length. All words of Handover's own formats are shorter.
 const LETTERS_MAX: usize = 64;
 
 /// Returns the number of letters to change, add or remove to turn one word into the other. Looks only at the first 64

@@ -32,7 +32,7 @@ const MARGIN_SHARE: u64 = 48;
 /// The margin for short texts: a quarter of a text's weight (token cost) is added to it. In a short text, the estimate
 /// deviates more from the real count.
 const SHORT_SHARE: u64 = 4;
-/// The most weight (token cost) that the margin for short texts adds. Without this limit, the weight of a long text
+/// The maximum weight (token cost) that the margin for short texts adds. Without this limit, the weight of a long text
 /// would also grow by a quarter.
 const SHORT_MAX: u64 = 8 * UNIT;
 
@@ -49,8 +49,8 @@ pub fn estimate(text: &str) -> usize {
 }
 
 /// Converts a weight (a cost in parts of a token) to a number of tokens, and adds the margins for rare words and for
-/// short texts. A caller may add the weights of several parts of a text first and convert the sum. When a text is split
-/// at punctuation, its parts together seldom weigh less than the whole text.
+/// short texts. A caller may add the weights of several parts of a text and convert the sum. If the text is split at
+/// punctuation, this sum is seldom lower than the weight of the whole text.
 pub fn tokens(weight: u64) -> usize {
     let margin = weight / MARGIN_SHARE + (weight / SHORT_SHARE).min(SHORT_MAX);
     usize::try_from((weight + margin).div_ceil(UNIT)).unwrap_or(usize::MAX)
@@ -78,7 +78,8 @@ pub fn read(text: &str, sink: &mut impl PieceSink) {
     TokenWalk { bytes: text.as_bytes(), text, at: 0, sink }.run();
 }
 
-/// The class of a character. It is found from the character's first byte in UTF-8.
+/// The class of a character, such as capital letter or digit. The first byte of the character in UTF-8 decides the
+/// class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CharacterClass {
     Upper,
@@ -190,8 +191,8 @@ impl<S: PieceSink> TokenWalk<'_, S> {
             (Some(CharacterClass::Upper | CharacterClass::Lower), b' ') => self.word(Before::Space),
             (Some(CharacterClass::Upper | CharacterClass::Lower), _) => self.word(Before::Mark),
             (Some(CharacterClass::Mark), b' ') => self.marks(),
-            // A blank before most characters costs nothing, because the tokenizer joins the blank with the character.
-            // It does not join a blank with an ideograph or with kana.
+            // A blank before most characters beyond ASCII costs nothing, because the tokenizer joins the blank with the
+            // character. The exceptions are ideographs and kana.
             (Some(CharacterClass::High), _) if !matches!(self.bytes[self.at], 0xe3..=0xe9) => {}
             (
                 None
@@ -256,7 +257,7 @@ impl<S: PieceSink> TokenWalk<'_, S> {
 /// Returns the token cost of a piece of white space, in weight units. A run of the same character costs little more
 /// than one token, because tokenizers have tokens for up to sixteen line ends or eighty blanks.
 fn white(run: &[u8]) -> u64 {
-    // These prices are in quarters of a weight unit.
+    // The numbers in this match are prices in quarters of a weight unit. One token has [`UNIT`] weight units.
     let step = |pair: &[u8]| match (pair[0], pair[1]) {
         (b' ', b' ') => 1,
         (left, right) if left == right => 11,

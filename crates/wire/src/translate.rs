@@ -44,10 +44,11 @@ pub struct Acts {
     pub left: Vec<LeftPart>,
 }
 
-/// A part of an agent's document that became no command. Other code handles this part, or it is lost; `why` says which.
+/// A part of an agent's document that became no command. The field `why` says whether other code handles this part, or
+/// whether it is lost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftPart {
-    /// The JSON pointer to this part of the document.
+    /// The JSON pointer to this part of the agent's document.
     pub part: &'static str,
     pub why: &'static str,
 }

@@ -8,7 +8,7 @@ mod redact;
 
 pub use redact::redacted;
 
-/// Tells whether a character is invisible. Returns true also for line feed and tab, so a caller that wants to keep
+/// Returns true when a character is invisible. Returns true also for line feed and tab, so a caller that wants to keep
 /// these two must check for them first.
 pub fn is_hidden(letter: char) -> bool {
     letter.is_control()
@@ -31,14 +31,14 @@ pub fn is_hidden(letter: char) -> bool {
             | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Tells whether a character is a variation selector, which chooses between two glyphs of the character before it.
+/// Returns true when a character is a variation selector, which chooses between two glyphs of the character before it.
 /// Several selectors in a row can carry a hidden text.
 fn is_selector(letter: char) -> bool {
     matches!(letter, '\u{fe00}'..='\u{fe0f}')
 }
 
-/// Tells whether a variation selector may follow this character. For example, it may follow an emoji, an ideograph, or
-/// the base of a keycap (`1`, `#`).
+/// Returns true when a variation selector may follow this character. For example, it may follow an emoji, an ideograph,
+/// or the base of a keycap (`1`, `#`).
 fn takes_selector(letter: char) -> bool {
     (!letter.is_ascii() && !is_hidden(letter) && !is_selector(letter))
         || letter.is_ascii_digit()

@@ -13,8 +13,8 @@ const NAME_BYTES_MAX: usize = 200;
 const REASON_BYTES_MAX: usize = 2000;
 const WARNINGS_MAX: usize = 16;
 
-/// The conclusion from the events in the program's output about how the turn ended. `Account::close` considers the exit
-/// code later.
+/// The conclusion from the events in the program's output about how the turn (one run of the program) ended.
+/// `Account::close` considers the exit code later.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum EventVerdict {
     /// The program printed the event that marks its answer as complete, such as `turn.completed` of Codex.
@@ -41,8 +41,8 @@ pub(super) struct Account {
 
 impl Account {
     /// Records the id of the program's conversation. Only the first id is kept, because some programs repeat it in
-    /// every line. An id that could be read as an option is ignored, because a later turn passes the id to the program
-    /// as an argument.
+    /// every line. An id that could be read as an option is ignored, because a later run of the program gets the id as
+    /// an argument.
     pub(super) fn conversation(&mut self, id: &str) {
         let plain = id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.:".contains(&byte));
         let usable = plain && !id.is_empty() && !id.starts_with('-') && id.len() <= NAME_BYTES_MAX;
@@ -56,7 +56,7 @@ impl Account {
         (self.usd, self.tokens)
     }
 
-    /// Adds text to the collected answer, directly after the last character.
+    /// Adds text to the answer that is collected from the program's output, without a line break before it.
     pub(super) fn chunk(&mut self, text: &str) {
         self.text.push_str(text);
         if self.text.len() > 2 * TEXT_BYTES_MAX {
@@ -65,7 +65,7 @@ impl Account {
         self.heard.push(HeardEvent::Text(head(text, SHOWN_BYTES_MAX).to_owned()));
     }
 
-    /// Adds a separate text to the collected answer, on a new line.
+    /// Adds a separate text, on a new line, to the answer that is collected from the program's output.
     pub(super) fn block(&mut self, text: &str) {
         if !self.text.is_empty() {
             self.text.push('\n');
@@ -169,8 +169,8 @@ impl Account {
                 reason: reason(stderr_tail, "the program failed after its answer"),
             },
             (EventVerdict::Open(_) | EventVerdict::Unsaid, Exit::Signal(signal)) => AgentEnd::Signalled { signal },
-            // A program that handled a signal exits with 128 plus the signal's number. The numbers here stand for
-            // hang-up (1), interrupt (2), a kill of the program's child (9) and termination (15).
+            // By convention, an exit code of 128 plus N means that signal N ended the program, or ended a child of the
+            // program. The codes here stand for hang-up (1), interrupt (2), kill (9) and termination (15).
             (EventVerdict::Open(_) | EventVerdict::Unsaid, Exit::Code(code @ (129 | 130 | 137 | 143))) => {
                 AgentEnd::Signalled { signal: code - 128 }
             }
@@ -200,7 +200,7 @@ impl Account {
     }
 }
 
-/// Cuts the reason of a failure to at most `REASON_BYTES_MAX` bytes.
+/// Shortens the reason of a failure to at most `REASON_BYTES_MAX` bytes.
 pub(super) fn short(reason: &str) -> String {
     head(reason.trim(), REASON_BYTES_MAX).to_owned()
 }
@@ -213,7 +213,7 @@ fn reason(stderr_tail: &str, otherwise: &str) -> String {
     short(&line.or_else(|| lines().next_back()).unwrap_or_else(|| otherwise.to_owned()))
 }
 
-/// Removes the colour codes of a terminal from a line.
+/// Removes terminal colour codes from a line of a program's standard error.
 fn plain(line: &str) -> String {
     let mut text = String::with_capacity(line.len());
     let mut letters = line.chars();

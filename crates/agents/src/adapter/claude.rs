@@ -49,8 +49,8 @@ fn servers(server: &McpServerLaunch) -> String {
     .to_string()
 }
 
-/// Adds the arguments for the agent's permissions. No person can be asked during a turn, so Claude Code refuses every
-/// tool that these arguments do not allow.
+/// Adds the arguments for the agent's permissions. No person can be asked while the agent's program runs, so Claude
+/// Code refuses every tool that these arguments do not allow.
 fn permit(launch: &mut ProgramLaunch, permissions: Permissions) {
     match permissions {
         Permissions::Read => launch.say(&[

@@ -1,13 +1,13 @@
-//! Runs any program as an agent. The program's input is one line of JSON, the envelope, or the goal as plain text. All of
-//! its output is the answer.
+//! Runs any program as an agent. The program's input is either the envelope (one line of JSON that describes the turn)
+//! or the goal as plain text. All of its output is the answer.
 
 use super::account::{Account, EventVerdict};
 use super::listener::EventDialect;
 use super::order::{ProgramInput, ProgramLaunch, TurnOrder, Unlaunchable};
 
-/// Returns the launch (the command line and the files) of a program. A program of this kind remembers no conversation,
-/// so it is also started again for a turn that repairs an answer or resumes work. The envelope tells the program which
-/// kind of turn it is.
+/// Returns the launch (the command line and the files) of a program. The program remembers no conversation, so every
+/// turn (a run of the program) starts from the beginning, even a turn that repairs an answer or resumes work. Its
+/// input, the envelope, tells the program which kind of turn it is.
 pub(super) fn launch(order: &TurnOrder) -> Result<ProgramLaunch, Unlaunchable> {
     let mut launch = order.start()?;
     launch.arguments.extend(order.args.iter().cloned());
@@ -30,7 +30,7 @@ pub(super) fn launch(order: &TurnOrder) -> Result<ProgramLaunch, Unlaunchable> {
 }
 
 /// A reader that takes all of standard output as the answer. The output has no events, so only the exit code tells how
-/// the turn ended.
+/// the turn (the run of the program) ended.
 #[derive(Debug, Default)]
 pub(super) struct ExecOutput;
 

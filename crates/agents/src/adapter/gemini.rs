@@ -39,8 +39,8 @@ pub(super) fn launch(order: &TurnOrder) -> Result<ProgramLaunch, Unlaunchable> {
 }
 
 fn run(launch: &mut ProgramLaunch, order: &TurnOrder, home: &Path) -> Result<(), Unlaunchable> {
-    // Simultaneous turns of one agent can write this file without a conflict, because its content is the same in every
-    // turn.
+    // Several runs of one agent's program can write this file at the same time without a conflict, because its content
+    // is always the same.
     let extension = home.join(".gemini/extensions").join(McpServerLaunch::NAME);
     launch.files.push((extension.join("gemini-extension.json"), manifest(&order.server)));
     launch.folders.push(extension);

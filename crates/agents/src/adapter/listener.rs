@@ -6,12 +6,12 @@ use super::stream::LineBuffer;
 use super::{AdapterKind, acp, claude, codex, exec, gemini, opencode};
 
 /// A reader for the event format of one kind of program. It reads each line of the output, and concludes at the end how
-/// the turn ended.
+/// the turn (the run of the program) ended.
 pub(super) trait EventDialect: std::fmt::Debug + Send {
     fn line(&mut self, line: &[u8], account: &mut Account);
 
-    /// Returns the conclusion about how the turn ended. `stderr_tail`, the end of standard error, is used only for
-    /// facts that the program prints nowhere else.
+    /// Returns the conclusion about how the turn (the run of the program) ended. `stderr_tail`, the end of standard
+    /// error, is used only for facts that the program prints nowhere else.
     fn verdict(&self, stderr_tail: &str, account: &mut Account) -> EventVerdict;
 }
 
@@ -46,7 +46,8 @@ impl Listener {
         self.account.spent()
     }
 
-    /// Ends the stream and returns the report of the turn. `stderr_tail` is the last part of standard error.
+    /// Ends the stream and returns the report of the turn (the run of the program). `stderr_tail` is the last part of
+    /// standard error.
     pub fn end(mut self, exit: Exit, stderr_tail: &str) -> TurnSaid {
         self.lines.finish(|line| self.dialect.line(line, &mut self.account));
         if self.lines.lost > 0 {

@@ -75,57 +75,58 @@ impl McpServerLaunch {
 #[derive(Debug, Clone, PartialEq)]
 pub struct TurnOrder {
     pub kind: AdapterKind,
-    /// The program and its first arguments, as the configuration names them.
+    /// The agent's program and its first arguments, as the settings name them.
     pub command: Vec<String>,
     /// Arguments from the configuration. They are appended to the arguments that Handover makes for this kind of
     /// program.
     pub args: Vec<String>,
     pub model: Option<String>,
     pub system: String,
-    /// The message of the turn. For the kind `exec` it is the input envelope, as one line of JSON, unless
-    /// `is_plain` is true.
+    /// The message that the agent's program gets in this turn (one run of the program). For the kind `exec` it is the
+    /// input envelope, as one line of JSON, unless `is_plain` is true.
     pub message: String,
-    /// True when the message is plain text for a person or a program. Only the kind `exec` uses this field.
+    /// True when `message` is the task as plain text and not an input envelope. Only the kind `exec` uses this field.
     pub is_plain: bool,
-    /// The facts about the task for the agent, as JSON (the INPUT document of the handoff protocol); `None` when the
-    /// turn has no such document. Only programs of the kind `exec` get it as a separate file.
+    /// The facts about the task for the agent, as JSON (the INPUT document of the handoff protocol); `None` when this
+    /// run of the agent's program has no such document. Only programs of the kind `exec` get it as a separate file.
     pub input: Option<String>,
     pub worktree: PathBuf,
-    /// A folder for the files of this turn, such as its prompt. No other turn uses it.
+    /// A folder for the files of this turn (one run of an agent's program), such as its prompt. No other turn uses it.
     pub folder: PathBuf,
     pub server: McpServerLaunch,
-    /// The id of an earlier turn's conversation that this turn resumes. None when the turn starts a new conversation.
+    /// The id of the conversation that this turn (one run of an agent's program) resumes. An earlier turn began it.
+    /// None when the turn starts a new conversation.
     pub resume: Option<String>,
     pub permissions: Permissions,
     pub home: ProgramHome,
     pub usd_left: Option<f64>,
 }
 
-/// A program to start for one turn, with its arguments, its variables and its files. Its working folder is the
-/// worktree.
+/// A program to start for one turn (one run of an agent's program), with its arguments, its variables and its files.
+/// Its working folder is the worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgramLaunch {
     pub program: String,
     pub arguments: Vec<String>,
-    /// Environment variables that the program gets in addition to the inherited ones.
+    /// Environment variables that the agent's program gets in addition to the inherited ones.
     pub environment: Vec<(String, String)>,
-    /// Folders to create, if they are missing, before the program starts.
+    /// Folders that are created, if they are missing, before the agent's program starts.
     pub folders: Vec<PathBuf>,
     /// Files to write before the program starts, each as a path and a text. Only the owner can read them.
     pub files: Vec<(PathBuf, String)>,
     pub input: ProgramInput,
 }
 
-/// The source of the program's standard input.
+/// The source of the standard input of an agent's program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProgramInput {
     Nothing,
     File(PathBuf),
-    /// The runner and the program hold a conversation over pipes (see `acp::converse`).
+    /// The runner and the agent's program hold a conversation over pipes (see `acp::converse`).
     Relay,
 }
 
-/// The reasons why the program of a turn cannot be started at all.
+/// The reasons why an agent's program cannot be started at all.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unlaunchable {
     #[error("the agent's `command` is empty")]
@@ -181,7 +182,8 @@ impl ProgramLaunch {
         self.arguments.extend(arguments.iter().map(|&argument| argument.to_owned()));
     }
 
-    /// Adds a file in the turn's folder to the launch. Returns the file's path as a text that can be an argument.
+    /// Adds a file in the folder of the turn (one run of the program) to the launch. Returns the file's path as a text
+    /// that can be an argument.
     pub(super) fn write(
         &mut self,
         order: &TurnOrder,

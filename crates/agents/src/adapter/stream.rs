@@ -1,4 +1,4 @@
-//! Cuts a program's output into lines. The memory is bounded for any output.
+//! Cuts a program's output into lines, with bounded memory for output of any length.
 
 use serde::de::DeserializeOwned;
 
@@ -33,8 +33,8 @@ impl LineBuffer {
         self.hold(rest);
     }
 
-    /// Ends the output. The last line counts even without a line feed, because some programs omit the last line feed. A
-    /// killed program may leave half a line.
+    /// Ends the output. The bytes after the last line feed count as a line, because some programs omit the last line
+    /// feed. This line can be incomplete if the program was killed.
     pub(super) fn finish(&mut self, mut line: impl FnMut(&[u8])) {
         let open = std::mem::take(&mut self.open);
         if std::mem::take(&mut self.drowned) {

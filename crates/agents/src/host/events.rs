@@ -1,5 +1,5 @@
-//! Reports the events of a turn to the runner, as one JSON line each. The turn host never waits for the runner to read
-//! them.
+//! Reports the events of a turn (one run of an agent's program) to the runner, as one JSON line each. The turn host,
+//! the process that starts and ends the program, never waits for the runner to read them.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -30,9 +30,9 @@ impl HostEvents {
         Ok(Self::to_runner(record::create(&folder.join(EVENTS))?))
     }
 
-    /// Writes an event to the runner. If the runner does not read, the event is dropped, because the files of the turn
-    /// hold the same facts. A write error is ignored: it means that the runner is gone, and the host notices this by
-    /// the lifeline, the pipe that the runner keeps open.
+    /// Writes an event to the runner. If the runner does not read, the event is dropped, because files in the turn's
+    /// folder hold the same facts. A write error is ignored: it means that the runner is gone, and this process (the
+    /// turn host) notices that by the lifeline, the pipe that the runner keeps open.
     pub(super) fn tell(&mut self, event: &HostEvent) {
         let Ok(mut line) = serde_json::to_vec(event) else { return };
         line.push(b'\n');

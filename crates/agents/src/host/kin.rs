@@ -4,8 +4,8 @@
 //! A process keeps its number until its parent collects its exit status. The parent of the host's direct children is
 //! the host itself, so their numbers cannot be reused unexpectedly, and the host can signal them by number. When a
 //! direct child dies, the processes that it started become direct children of the host. When a direct child cannot be
-//! killed, its descendants are signalled through handles. After opening a handle, the host checks that the handle
-//! belongs to the expected process.
+//! killed, its descendants are signalled through process handles (pidfd). After opening a handle, the host checks that
+//! the handle belongs to the expected process.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -22,7 +22,8 @@ const PAUSE_MIN: Duration = Duration::from_millis(1);
 const PAUSE_MAX: Duration = Duration::from_millis(50);
 const SURVIVORS_MAX: usize = 20;
 
-/// The state of the turn host's descendants, that is, of all processes that the turn started.
+/// The state of the descendants of the turn host (the process that starts and ends the program): all processes that the
+/// program started, and the program itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kin {
     Alive,
@@ -41,10 +42,12 @@ pub(super) struct Process {
     pub(super) is_stopped: bool,
 }
 
-/// The kind of session that the turn host runs in. It decides which processes a signal to a process group may reach.
+/// The kind of session that the turn host (the process that starts and ends the program) runs in. It decides which
+/// processes a signal to a process group may reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SignalReach {
-    /// The turn host has its own session, so only its descendants can be in a group of the session.
+    /// The turn host (the process that starts and ends the program) has its own session, so only its descendants can be
+    /// in a group of the session.
     Own,
     Shared,
 }
@@ -61,8 +64,8 @@ pub(super) fn reap(mut each: impl FnMut(Pid, WaitStatus)) -> Kin {
     }
 }
 
-/// Kills the turn host's descendants until none is left, including processes that start during the loop. Returns the
-/// processes that still run at the time `until`.
+/// Kills the descendants of the turn host (this process) until none is left, including processes that start during the
+/// loop. Returns the processes that still run at the time `until`.
 pub(super) fn end_all(session: SignalReach, until: Instant, mut each: impl FnMut(Pid, WaitStatus)) -> Vec<Survivor> {
     let begun = now();
     let mut pause = PAUSE_MIN;
@@ -78,8 +81,8 @@ pub(super) fn end_all(session: SignalReach, until: Instant, mut each: impl FnMut
         if now >= until {
             return survivors();
         }
-        // If new processes appeared since the last check, the loop checks again at once. A process that forks and exits
-        // immediately can only be caught without a long pause.
+        // If new processes appeared since the last check, the loop checks again without a pause. During a pause, a
+        // process that forks again and again could always start a child before it is killed.
         if seen.len() > known {
             pause = PAUSE_MIN;
             continue;
@@ -107,11 +110,12 @@ pub(super) fn timespec(time: Duration) -> Timespec {
     Timespec { tv_sec: time.as_secs().cast_signed(), tv_nsec: i64::from(time.subsec_nanos()) }
 }
 
-/// Kills a child and its process group. All members of the group are killed at once, so none of them can fork in
-/// between.
+/// Kills a child and all members of its process group. One signal reaches the whole group at the same time, so no
+/// member can fork while the others are killed.
 fn kill(child: &Process, session: SignalReach) {
     match (session, child.group) {
-        // A child may have moved into the host's own group. That group is not killed, because the host is in it.
+        // A child may have moved into the process group of the turn host (this process). That group is not killed,
+        // because the host is in it.
         (SignalReach::Own, Some(group)) if group != getpgrp() => {
             let _ = kill_process_group(group, Signal::KILL);
         }
@@ -128,14 +132,15 @@ fn kill_below(children: &[Process]) {
     }
 }
 
-/// Kills a process, after checking by `is_same` that the number still belongs to the expected process. A process that
-/// cannot be killed is reported among the survivors.
+/// Kills the process with the number `pid`, after checking by `is_same` that the number still belongs to the expected
+/// process. A process that cannot be killed is reported among the survivors.
 pub(super) fn kill_checked(pid: Pid, is_same: impl FnOnce(&Process) -> bool) {
     signal_checked(pid, Signal::KILL, is_same);
 }
 
-/// Signals a process, after checking by `is_same` that the number still belongs to the expected process. A process
-/// number can be reused at any time. So a handle is opened first, because a handle never changes to another process.
+/// Signals the process with the number `pid`, after checking by `is_same` that the number still belongs to the expected
+/// process. The number can be reused at any time. So a process handle (pidfd) is opened first, because a handle always
+/// refers to the same process.
 #[cfg(target_os = "linux")]
 pub(super) fn signal_checked(pid: Pid, signal: Signal, is_same: impl FnOnce(&Process) -> bool) {
     use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};

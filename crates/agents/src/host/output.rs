@@ -1,5 +1,5 @@
-//! Writes the program's output to the turn's files, up to the output limit. In a relay turn, in which the runner and
-//! the program talk to each other, the output is also passed to the runner.
+//! Writes the program's output to files in the folder of the turn (one run of the program), up to the output limit. In
+//! a relay turn, in which the runner and the program talk to each other, the output is also passed to the runner.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -13,15 +13,15 @@ use super::events::PIPE_BYTES;
 use super::{STDERR, STDOUT, kin, record};
 
 const CHUNK_BYTES: usize = 16 << 10;
-/// The longest wait at the end of a turn for a slow runner to read the last bytes of output. Bytes that the runner has
-/// not read by then are dropped.
+/// The longest wait, after the program has ended, for a slow runner to read the last bytes of output. Bytes that the
+/// runner has not read by then are dropped.
 const FLUSH: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
 pub(super) struct HostOutput {
     pub(super) stdout: Stream,
     pub(super) stderr: Stream,
-    /// The number of bytes that may still be written to the output files.
+    /// The number of bytes that may still be written to the files with the program's output.
     room: u64,
     pub(super) is_too_much: bool,
     /// The reason why output can no longer be written to the files. None while writing works.
@@ -32,7 +32,7 @@ pub(super) struct HostOutput {
 
 #[derive(Debug)]
 pub(super) struct Stream {
-    /// The pipe from the program. None after the program closed it.
+    /// The pipe from which the program's output is read. None after the program closed it.
     pub(super) pipe: Option<File>,
     file: File,
     pub(super) bytes: u64,
@@ -148,7 +148,7 @@ impl HostOutput {
     }
 
     /// Writes the waiting bytes to the runner, if the runner still reads, and syncs the files to disk. The sync comes
-    /// before the record of the turn's end, so that the sizes in the record are true.
+    /// before the record of how the program ended, so that the sizes in the record are true.
     pub(super) fn finish(&mut self, is_cut: bool) {
         let until = kin::now() + FLUSH;
         while !is_cut && self.busy_relay().is_some() && self.wait_relay(until) {

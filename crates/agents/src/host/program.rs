@@ -31,8 +31,8 @@ pub(super) struct Program {
     pub(super) stderr: File,
 }
 
-/// Starts the program. Call it on a thread that runs as long as the turn host, because the kernel kills the program
-/// when that thread ends.
+/// Starts the program. Call it on a thread that runs as long as this process (the turn host), because the kernel kills
+/// the program when that thread ends.
 pub(super) fn start(folder: &Path, launch: &HostLaunch) -> Result<Program, String> {
     // A missing folder gives the same error as a missing program, so the folder is checked first.
     if !launch.directory.is_dir() {
@@ -53,8 +53,8 @@ pub(super) fn start(folder: &Path, launch: &HostLaunch) -> Result<Program, Strin
     Ok(Program { pid, handle: handle(pid), stdin: child.stdin.take(), stdout, stderr })
 }
 
-/// Asks the kernel to kill this process when its parent, the turn host, dies. Then replaces this process by the agent's
-/// program. Returns only when one of these two steps fails.
+/// Asks the kernel to kill this process when its parent, the turn host (the process that watches over the program),
+/// dies. Then replaces this process by the agent's program. Returns only when one of these two steps fails.
 pub(super) fn become_it(folder: &Path, parent: &OsStr) -> ExitCode {
     if !is_bound(parent) {
         return ExitCode::from(CODE_REFUSED);
@@ -116,8 +116,8 @@ fn chosen(program: &Path, launch: &HostLaunch) -> Command {
     spawn::command(program, StartFolder::At(&launch.directory), StartEnvironment::Only(&names))
 }
 
-/// Asks the kernel to kill this process when the turn host, its parent, dies. Returns false when the host has already
-/// ended.
+/// Asks the kernel to kill this process when its parent, the turn host (the process that watches over the program),
+/// dies. Returns false when the host has already ended.
 #[cfg(target_os = "linux")]
 fn is_bound(parent: &OsStr) -> bool {
     use rustix::process::{Signal, getppid, set_parent_process_death_signal};

@@ -1,5 +1,5 @@
-//! Reads and writes the records of a turn's launch and end, which are files in the turn's folder. Files are written
-//! atomically, synced to disk, and readable by the owner only.
+//! Reads and writes the records of the launch and the end of a turn (one run of an agent's program), which are files in
+//! the turn's folder. Files are written atomically, synced to disk, and readable by the owner only.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -20,8 +20,8 @@ pub(super) const REFUSAL: &str = "refusal.json";
 /// because the kernel limits the size of both.
 const BYTES_MAX: u64 = 4 << 20;
 
-/// Returns how the turn of this folder ended. Returns None while the turn runs, and also when the turn host was killed
-/// before it recorded the end.
+/// Returns how the turn (the run of an agent's program) of this folder ended. Returns None if no end is recorded: the
+/// turn still runs, or the turn host was killed before it recorded the end.
 pub fn ended(folder: &Path) -> io::Result<Option<HostEnded>> {
     match read(folder, END) {
         Ok(ended) => Ok(Some(ended)),

@@ -1,5 +1,5 @@
-//! Ends the remaining processes of a turn whose host (the process that started the program) was killed, and records an
-//! end for the turn.
+//! Ends the remaining processes of a turn (one run of an agent's program) whose host, the process that started the
+//! program, was killed. Records an end for the turn.
 
 use std::fs::{File, TryLockError};
 use std::io;
@@ -14,12 +14,12 @@ use super::kin::{self, Process};
 use super::{COMMAND, HostEnded, ProgramEnd, STDERR, STDOUT, Survivor, TURN, record};
 
 const SWEEP_MAX: Duration = Duration::from_secs(10);
-/// The longest wait for a turn host (the process that started the program) that still works. A host ends its processes
-/// within ten seconds, and then writes its files to disk.
+/// The longest wait for a turn host (the process that started the program) that is still running. A host ends its
+/// processes within ten seconds, and then writes its files to disk.
 const HOST_MAX: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(20);
-/// The number of checks in a row that must find no process of the turn. A single check can miss a process that forks
-/// and exits at once.
+/// The number of checks in a row that must find no process of the turn (the run of the program). A single check can
+/// miss a process that forks and then exits immediately.
 const LOOKS: u32 = 3;
 
 /// Ends all processes that have the id of this folder's turn in their environment, and their descendants. Blocks for
@@ -44,10 +44,10 @@ pub fn sweep(folder: &Path) -> io::Result<Vec<Survivor>> {
     }
 }
 
-/// Returns how a turn ended, also when its runner was killed. Waits while the turn's host (the process that started the
-/// program) still works. A host that was stopped by a signal is continued, so that it sees that its runner is gone and
-/// ends its program. A host that does not end in time is killed. If the host was killed, ends the remaining processes
-/// and records the end of the turn. Blocks for forty seconds at most.
+/// Returns how a turn (one run of an agent's program) ended, even if its runner was killed. Waits while the turn's host
+/// (the process that started the program) is still running. A host that was stopped by a signal is continued, so that
+/// it sees that its runner is gone and ends its program. A host that does not end in time is killed. If the host was
+/// killed, ends the remaining processes and records the end of the turn. Blocks for forty seconds at most.
 pub fn settle(folder: &Path) -> io::Result<HostEnded> {
     let held = File::open(folder.join(record::LAUNCH))?;
     let until = kin::now() + HOST_MAX;
@@ -66,8 +66,8 @@ pub fn settle(folder: &Path) -> io::Result<HostEnded> {
             Err(error) => return Err(error.into()),
         }
     }
-    // This process holds the lock of the turn. So the turn's host is no longer alive, and no new host of the turn can
-    // start.
+    // This process holds the lock of the turn (one run of an agent's program). So the turn's host is no longer alive,
+    // and no new host of the turn can start.
     if let Some(ended) = record::ended(folder)? {
         return Ok(ended);
     }
@@ -84,7 +84,8 @@ pub fn settle(folder: &Path) -> io::Result<HostEnded> {
     Ok(ended)
 }
 
-/// Returns the processes that run as the turn host for this folder, found by their command lines.
+/// Returns the processes that run as the turn host (the process that starts and ends a program) for this folder, found
+/// by their command lines.
 fn hosts(folder: &Path) -> Vec<Process> {
     let is_host = |process: &Process| {
         let line = std::fs::read(format!("/proc/{}/cmdline", process.pid.as_raw_pid())).unwrap_or_default();
@@ -98,8 +99,8 @@ fn signal(host: &Process, signal: Signal) {
     kin::signal_checked(host.pid, signal, |again| again.name == host.name && again.parent == host.parent);
 }
 
-/// Returns the living processes whose environment contains `mark` (the variable `HANDOVER_TURN` with the id of the
-/// turn), and their descendants. Our own process is never among them.
+/// Returns the living processes whose environment contains `mark` (the variable `HANDOVER_TURN` with the id of one run
+/// of an agent's program), and their descendants. Our own process is never among them.
 fn find(mark: &[u8]) -> Vec<Process> {
     let all: Vec<Process> = kin::all().into_iter().filter(|it| !it.is_zombie && it.pid != getpid()).collect();
     let mut found: Vec<Process> = Vec::new();

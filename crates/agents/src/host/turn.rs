@@ -1,5 +1,6 @@
-//! Runs the main loop of the turn host. It waits for the program, its output, the deadline and the end of the lifeline
-//! (the pipe that the runner keeps open), and then ends all processes of the turn.
+//! Runs the main loop of the turn host (the process that starts and ends one program). It waits for the program, its
+//! output, the deadline and the end of the lifeline (the pipe that the runner keeps open), and then ends all processes
+//! that the program started.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -16,18 +17,18 @@ use super::output::{HostOutput, Relay, Which};
 use super::program::{self, Program};
 use super::{HostEnded, HostLaunch, ProgramEnd};
 
-/// The time within which all processes of a turn are ended. Processes that still run after it are reported as
-/// survivors.
+/// The time within which the program and all processes that it started are ended. Processes that still run after it are
+/// reported as survivors.
 const ENDING_MAX: Duration = Duration::from_secs(10);
 const GRACE_MAX: Duration = Duration::from_secs(5);
 /// The time after the program's end in which its last output may still arrive. A process that runs after this time
 /// counts as leaked.
 const LINGER: Duration = Duration::from_millis(500);
-/// The longest time until the turn host again collects the exit statuses of ended child processes. No event reports
-/// their end, because the host has no signal handler.
+/// The longest time between two collections of the exit statuses of ended child processes. The turn host (this process)
+/// must check for ended children regularly, because it does not handle SIGCHLD.
 const REAP_INTERVAL: Duration = Duration::from_secs(5);
-/// The pause between two checks whether processes have ended. It is used while the turn is ending, and also when the
-/// kernel offers no handle on which to wait for the program's end.
+/// The pause between two checks whether processes have ended. It is used while the processes of the turn are being
+/// ended, and also when the kernel offers no handle on which to wait for the program's end.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
 #[derive(Debug)]
@@ -48,13 +49,13 @@ pub(super) struct HostTurn<'a> {
 #[derive(Debug)]
 enum TurnPhase {
     Working,
-    /// The turn host sent SIGTERM to the program. The program must end before the time `until`.
+    /// The turn host (this process) sent SIGTERM to the program. The program must end before the time `until`.
     Asked {
         how: ProgramEnd,
         since: Instant,
         until: Instant,
     },
-    /// The program ended by itself. Its last output may still arrive.
+    /// The agent's program ended by itself, but its last output may still arrive.
     Lingering {
         until: Instant,
     },
@@ -124,8 +125,8 @@ impl<'a> HostTurn<'a> {
             }
             TurnPhase::Working => {
                 if let Some(how) = self.reason(now) {
-                    // The turn host has not collected the program's exit status yet, so the process number cannot
-                    // belong to another process.
+                    // The turn host (this process) has not collected the program's exit status yet, so the process
+                    // number cannot belong to another process.
                     let _ = kill_process_group(self.program, Signal::TERM);
                     self.input = None;
                     self.phase = TurnPhase::Asked { how, since: now, until: now + self.grace };
@@ -145,7 +146,8 @@ impl<'a> HostTurn<'a> {
         }
     }
 
-    /// Returns the reason why the turn host must end the program now. Returns None when the program may continue.
+    /// Returns the reason why the turn host (this process) must end the program now. Returns None when the program may
+    /// continue.
     fn reason(&self, now: Instant) -> Option<ProgramEnd> {
         if let Some(why) = &self.output.lost {
             return Some(ProgramEnd::Lost { why: why.clone() });
@@ -164,8 +166,8 @@ impl<'a> HostTurn<'a> {
             TurnPhase::Working => self.deadline,
             TurnPhase::Asked { until, .. } | TurnPhase::Lingering { until } => *until,
         };
-        // No event reports the end of an orphaned process. While the turn is ending, the turn host waits for the end of
-        // all processes, so it looks for ended processes more often.
+        // No event reports the end of an orphaned process. While the turn (the run of the program) is ending, the turn
+        // host waits for the end of all its processes, so it looks for ended processes more often.
         let look = match &self.phase {
             TurnPhase::Working if self.handle.is_some() => REAP_INTERVAL,
             TurnPhase::Working | TurnPhase::Asked { .. } | TurnPhase::Lingering { .. } => LOOK_INTERVAL,
@@ -200,8 +202,8 @@ impl<'a> HostTurn<'a> {
         if let Some(relay) = relay {
             add(InputSource::Relay, relay.pipe.as_fd(), PollFlags::OUT);
         }
-        // After the output limit is reached, nothing more is read. The program may then block in a write until the host
-        // ends it.
+        // After the output limit is reached, nothing more is read. The program may then block in a write until this
+        // process ends it.
         if !self.output.is_full() {
             if let (Some(pipe), None) = (&self.output.stdout.pipe, relay) {
                 add(InputSource::Output(Which::Stdout), pipe.as_fd(), PollFlags::IN);
@@ -210,7 +212,7 @@ impl<'a> HostTurn<'a> {
                 add(InputSource::Output(Which::Stderr), pipe.as_fd(), PollFlags::IN);
             }
         }
-        // If a signal interrupts `poll`, the loop polls again.
+        // Ignore that a signal interrupted `poll`: the caller's loop polls again.
         let count = poll(&mut polled, Some(&kin::timespec(time))).unwrap_or(0);
         let ready = sources.into_iter().zip(&polled).filter(|(_, fd)| count > 0 && !fd.revents().is_empty());
         ready.map(|(source, _)| source).collect()
@@ -252,7 +254,8 @@ impl<'a> HostTurn<'a> {
         }
     }
 
-    /// Ends the remaining processes and returns the record of the turn's end.
+    /// Ends the processes of the turn (the run of the program) that still run, and returns the record of the turn's
+    /// end.
     pub(super) fn end(&mut self, folder: &Path, session: SignalReach) -> HostEnded {
         self.output.drain();
         let is_open = !self.output.is_closed();

@@ -7,8 +7,8 @@ const LINE_BYTES: usize = 64 << 20;
 /// The largest growth of this process's memory that the test allows, in KiB. It leaves room for two lines of the
 /// greatest length that is read, and for the other memory of the test.
 const GROWTH_KIB_MAX: u64 = 48 << 10;
-/// The most memory that reading 180 000 lines may leave behind, in KiB. It is less than twelve bytes per line, so the
-/// listener cannot keep a part of every line.
+/// The largest amount of memory, in KiB, that may stay in use after 180 000 lines were read. It is less than twelve
+/// bytes per line, so the listener cannot keep a part of every line.
 const LEFT_KIB_MAX: u64 = 2 << 10;
 
 fn memory_kib(which: &str) -> u64 {

@@ -1,4 +1,4 @@
-//! Tests the answers to an agent that asks for permission.
+//! Tests which tool calls an agent may make, when it asks for permission.
 
 use agents::adapter::Permissions;
 use agents::adapter::acp::{PermissionQuestion, ToolKind, covers};
@@ -7,7 +7,7 @@ fn asked(kind: ToolKind, title: &str, paths: &[&str]) -> PermissionQuestion {
     PermissionQuestion { kind, title: title.into(), input: None, paths: paths.iter().map(Into::into).collect() }
 }
 
-/// Returns the answers for the permissions read, edit and all.
+/// Returns three answers: whether an agent with the permission read, edit or all may make this tool call.
 fn answers(asked: &PermissionQuestion) -> [bool; 3] {
     [Permissions::Read, Permissions::Edit, Permissions::All].map(|may| covers(may, "/repo".as_ref(), asked))
 }

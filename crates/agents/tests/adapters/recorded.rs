@@ -102,7 +102,7 @@ fn spent<T, D: Display>(amount: SpentAmount<T>, show: impl Fn(T) -> D) -> String
 }
 
 /// Tests that `replay` finds the same answer and the same number of tool calls as the listener did. The command
-/// `handover turn show` uses `replay` for ended turns.
+/// `handover turn show` uses `replay` for turns (runs of agents' programs) that have ended.
 #[test]
 fn a_kept_stream_says_again_what_was_said_and_called() {
     let mut called = 0;

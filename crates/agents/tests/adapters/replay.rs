@@ -120,7 +120,7 @@ pub(crate) async fn converse(order: &TurnOrder, recording: &[u8], desk: &mut Des
     talked
 }
 
-/// Plays a recorded conversation, and returns the report about it and everything that was said.
+/// Plays a recorded conversation. Returns the report about it, and the runner's stand-in with all heard lines.
 pub(crate) fn talk(bytes: &[u8], exit: Exit, stderr: &str, permissions: Permissions) -> (TurnSaid, Desk) {
     let mut order = TurnOrder { permissions, ..order(AdapterKind::Acp) };
     order.resume = resumed(&String::from_utf8_lossy(bytes));
@@ -129,7 +129,7 @@ pub(crate) fn talk(bytes: &[u8], exit: Exit, stderr: &str, permissions: Permissi
     (talked.end(exit, stderr), desk)
 }
 
-/// Returns a runtime whose clock jumps ahead when every task waits.
+/// Returns an async runtime whose clock jumps ahead as soon as all its tasks wait, so that tests do not take real time.
 pub(crate) fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap()
 }

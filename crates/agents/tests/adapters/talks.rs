@@ -173,7 +173,7 @@ fn a_cancelled_agent_is_told_and_waited_for_a_moment() {
                 if obeys {
                     write.write_all(format!("{}\n", &answered("cancelled")[2..]).as_bytes()).await.unwrap();
                 }
-                // The agent keeps running after it was cancelled, as some agents do.
+                // The simulated agent keeps running after it was cancelled, as some real agents do.
                 let mut rest = Vec::new();
                 let _ = read.into_inner().read_to_end(&mut rest).await;
             });

@@ -1,4 +1,4 @@
-//! The clocks of Handover. No other code reads the time. Tests use a clock that they set themselves.
+//! The clocks that give the time to the rules of Handover. Tests use a clock that they set themselves.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{PoisonError, RwLock};
@@ -83,7 +83,7 @@ impl ServerClock {
         *self.measured.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells whether the host's clock was set, or the machine slept, since the last measurement.
+    /// Returns true when the host's clock was set, or the machine slept, since the last measurement.
     pub fn is_stale(&self) -> bool {
         let measured = self.last_measure();
         (SystemClock.now().0 - measured.host_time(instant()).0).abs() > SKEW_MAX_MS

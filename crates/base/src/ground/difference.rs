@@ -1,5 +1,5 @@
-//! Differences between two texts. All callers use one kind of comparison, because each further kind would add some
-//! hundred kilobytes of generic code to the program.
+//! Compares two texts. All callers use the same kind of comparison, because each further kind would add some hundred
+//! kilobytes of generic code to the program.
 
 use similar::{DiffOp, TextDiff};
 

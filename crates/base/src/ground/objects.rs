@@ -19,7 +19,7 @@ use crate::ground::digest::hexadecimal;
 const FOLDER: &str = "objects";
 /// The length of a SHA-256 in hexadecimal.
 const HASH_CHARS: usize = 64;
-/// The number of bytes of an object (a stored output of a program) that are read into memory at a time.
+/// The maximum number of bytes of an object (a stored output of a program) that are in memory at the same time.
 const CHUNK_BYTES: usize = 64 << 10;
 
 /// Stores all bytes of a reader as an object (a file that is named by its SHA-256). Equal contents are stored once.
@@ -58,8 +58,8 @@ pub fn put(state: &Path, mut bytes: impl Read) -> io::Result<StoredObject> {
     Ok(object)
 }
 
-/// Tells whether the file of an object (a stored output of a program) exists. It can be missing, because a copy of the
-/// store does not include its objects.
+/// Returns true when the file of an object (a stored output of a program) exists. It can be missing, because a copy of
+/// the store does not include its objects.
 pub fn has(state: &Path, object: &StoredObject) -> bool {
     place(state, &object.hash).is_ok_and(|path| path.is_file())
 }

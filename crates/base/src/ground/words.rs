@@ -1,4 +1,4 @@
-//! The words in which people read numbers: counts with their nouns, durations, amounts of money.
+//! Formats numbers for people: counts with their nouns, durations, amounts of money.
 
 use engine::Timestamp;
 use engine::turn::{Spent, Turn, TurnEnd};
@@ -10,8 +10,8 @@ const DAY_MS: u64 = 24 * HOUR_MS;
 /// The duration in milliseconds below which tenths of a second are shown.
 const TENTHS_BELOW_MS: u64 = 20 * SECOND_MS;
 
-/// Returns a number with its noun, which is in the plural unless the number is one: `1 task`, `2 tasks`, `0 entries`.
-/// The noun is given in the singular; of several words, the last one changes.
+/// Returns a number with its noun: `1 task`, `2 tasks`, `0 entries`. The caller gives the noun in the singular. When
+/// the noun has several words, the last word gets the plural.
 pub fn count(number: impl TryInto<u64>, noun: &str) -> String {
     let number = number.try_into().unwrap_or(u64::MAX);
     if number == 1 { format!("1 {noun}") } else { format!("{number} {}", plural(noun)) }
@@ -62,8 +62,8 @@ pub fn stopwatch(ms: u64) -> String {
     if hours == 0 { format!("{minutes}:{seconds:02}") } else { format!("{hours}:{minutes:02}:{seconds:02}") }
 }
 
-/// Returns an amount of dollars, which is given in millionths: `$3.12`, and below a cent with two digits that are not
-/// zero, such as `$0.0042`.
+/// Formats an amount of dollars that is given in millionths, such as `$3.12`. An amount below a cent is shown with up
+/// to two significant digits, such as `$0.0042`.
 pub fn usd(micros: u64) -> String {
     let digits: u32 = match micros {
         0 | 9_950.. => 2,
@@ -78,18 +78,18 @@ pub fn usd(micros: u64) -> String {
     format!("${}.{:0width$}", rounded / whole, rounded % whole)
 }
 
-/// Tells how exact a known cost is.
+/// The exactness of a cost that a program reported: the whole cost, or only a lower bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CostKnowledge {
-    /// The agent's program reported the cost at its end.
+    /// The cost is complete, because the agent's program reported it at its end.
     Complete,
     /// The program did not end by itself, so it may have spent more than it reported.
     AtLeast,
 }
 
 impl CostKnowledge {
-    /// Returns how exact the cost of a turn is. The cost of a running turn, and of a turn that was cut off, can be
-    /// higher than what its program reported.
+    /// Returns the exactness of a turn's cost. A running turn, or a turn that was cut off, may cost more than its
+    /// program reported.
     pub fn of(turn: &Turn) -> Self {
         match turn.ended().map(|ended| ended.end) {
             Some(TurnEnd::Finished | TurnEnd::Failed | TurnEnd::SpawnFailed | TurnEnd::ConversationLost) => {
@@ -118,7 +118,7 @@ pub fn cost(usd_micros: Option<u64>, knowledge: CostKnowledge) -> String {
     }
 }
 
-/// Returns what turns cost, in words: `$0.12, 12400 tokens, 3 s, 1 turn`. Tokens are left out when they are unknown.
+/// Returns the costs of turns in words: `$0.12, 12400 tokens, 3 s, 1 turn`. Tokens are left out when they are unknown.
 pub fn spent(spent: Spent, knowledge: CostKnowledge) -> String {
     let tokens = spent.tokens.map(|tokens| count(tokens, "token"));
     let parts = [Some(cost(spent.usd_micros, knowledge)), tokens, Some(duration(spent.ms))];

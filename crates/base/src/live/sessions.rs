@@ -39,7 +39,7 @@ pub struct LiveSessions {
 /// The sessions that were found alive when the session files were checked last.
 #[derive(Debug, Clone)]
 pub struct LiveSnapshot {
-    /// The time that was read before the session files were checked.
+    /// The time that the caller read before the session files were checked.
     pub taken_at: Timestamp,
     /// The sessions whose leases are still valid: their processes are alive and not silent.
     pub alive: Arc<Vec<SessionId>>,
@@ -47,7 +47,7 @@ pub struct LiveSnapshot {
     pub present: Arc<Vec<SessionId>>,
 }
 
-/// The result of one check of the session files.
+/// The result of one check of the session files, whose locks show which sessions are alive.
 #[derive(Debug)]
 pub struct SessionLook {
     pub snapshot: LiveSnapshot,
@@ -73,7 +73,7 @@ impl LiveSessions {
         }
     }
 
-    /// Returns the folder that holds the session files of this store.
+    /// Returns the folder with the session files of this store. Each process locks the file of its session.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -94,7 +94,7 @@ impl LiveSessions {
         *self.own.write().unwrap_or_else(PoisonError::into_inner) = Some(session);
     }
 
-    /// Returns the result of the last check of the session files.
+    /// Returns the result of the last check of the session files, whose locks show which sessions are alive.
     pub fn snapshot(&self) -> LiveSnapshot {
         self.known.read().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use super::{BIRTH, LINE_BYTES, LiveLine, LiveWord, RUNNER, inode, is_at, is_session};
 
-/// The most session files that one survey reads. Further files are read only after some of the first ones are deleted.
-/// A machine has far fewer agents.
+/// The maximum number of session files that one survey reads. Further files are read only after some of the first ones
+/// are deleted. A machine has far fewer agents.
 pub const ENTRIES_MAX: usize = 10_000;
 
 /// The sessions that have files in a folder, grouped by their state (alive, silent or dead). Each list is sorted.
@@ -143,17 +143,16 @@ fn word(file: &mut File) -> Life {
     }
 }
 
-/// Selects which unlocked session files [`clear`] deletes.
+/// Selects the session files without a lock that [`clear`] deletes.
 #[derive(Clone, Copy)]
 pub(super) enum Remains {
     Any,
-    /// Only files that have content. A process writes the content after it locks the file, so an empty file may be one
-    /// that a process is about to lock. If that process was killed at this moment, the empty file stays; no code reads
-    /// it.
+    /// Delete only files that have content. A process writes the content after it locks the file, so a process may be
+    /// about to lock an empty file. If that process was killed at this moment, the empty file stays; no code reads it.
     Born,
 }
 
-/// Deletes a session file that no process has locked. Returns whether the file was deleted.
+/// Deletes a session file that no process has locked. Returns true when the file was deleted.
 pub(super) fn clear(path: &Path, remains: Remains) -> io::Result<bool> {
     let file = match File::options().read(true).write(true).open(path) {
         Ok(file) => file,

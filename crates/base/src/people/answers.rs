@@ -1,4 +1,4 @@
-//! The answers of people to agents' questions. Agents have no tool to answer them.
+//! Records the answers of people to the questions of agents. Agents have no tool to give such an answer.
 
 use engine::id::MessageId;
 use engine::{Caller, Command, Reply, Rights};

@@ -1,4 +1,4 @@
-//! Lists approvals for people and records the decisions of people. Agents have no tool for this.
+//! Lists approvals for people and records the decisions of people. Agents have no tool to decide about an approval.
 
 use engine::approval::{Approval, ApprovalDecision, ApprovalRequest, ApprovalState, ApprovalStatus, Source, Via};
 use engine::id::ApprovalId;
@@ -11,10 +11,10 @@ use crate::error::Error;
 use crate::service::Service;
 use wire::visible::redacted;
 
-/// The most characters of an approval request in one line of a list. The rest is cut.
+/// The maximum number of characters of an approval request that one line of a list shows. The rest is cut.
 const ASKED_CHARS_MAX: usize = 120;
 
-/// The most characters of the line that names the operation of an approval request. The rest is cut.
+/// The maximum number of characters of the line that names the operation of an approval request. The rest is cut.
 const OPERATION_CHARS_MAX: usize = 300;
 
 /// The risk levels that approval requests can state, the highest first.
@@ -27,7 +27,8 @@ pub fn sort_by_risk(rows: &mut [Approval]) {
     rows.sort_by_key(|row| rank(row).unwrap_or(RISKS.len()));
 }
 
-/// A page of approvals: the newest ones, sorted by risk, and the start of the next page.
+/// A page of approvals, sorted by risk, and the position at which the next page starts. The first page has the newest
+/// approvals.
 #[derive(Debug)]
 pub struct ApprovalPage {
     pub rows: Vec<Approval>,
@@ -74,7 +75,7 @@ pub fn notice_row(notice: &Notice) -> Value {
     ])
 }
 
-/// Records that a person saw the pending ones of these approvals. Writes nothing when the person saw all of them
+/// Records that a person saw the approvals that are still pending. Writes nothing when the person saw all of them
 /// before.
 pub async fn seen(service: &Service, rows: &[Approval], via: Via) -> Result<(), Error> {
     let now = service.now();
@@ -115,8 +116,8 @@ pub async fn decide_as(
     Ok(status)
 }
 
-/// Returns the first line of a text. It serves as the name of an operation that has no title; the request's `content`
-/// has the complete text.
+/// Returns the first line of a text as the name of an operation that has no title. The complete text is in the field
+/// `content` of the request.
 pub fn first_line(text: &str) -> String {
     let first = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("go on");
     first.chars().take(OPERATION_CHARS_MAX).collect()

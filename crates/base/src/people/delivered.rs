@@ -1,4 +1,5 @@
-//! The finished work of tasks and plans, as people see it: who did it, from which commit, with which check and cost.
+//! Describes the finished work of tasks and plans for people: the agent that did it, the commit from which it started,
+//! the result of its checks, and its cost.
 
 use engine::agent::Agent;
 use engine::delivery::{
@@ -16,11 +17,12 @@ use crate::error::Error;
 use crate::ground::words;
 use crate::service::Service;
 
-/// The most merged or dropped deliveries that are searched for the newest one.
+/// The maximum number of rows of finished work that one read from the store returns.
 const SEARCHED: u32 = 500;
-/// The time for which a merge or a drop can be found for its undo, in milliseconds: 30 days.
+/// The time in milliseconds after which a merge or a drop can no longer be undone: 30 days. Older merges and drops are
+/// not searched.
 const SEARCHED_MS: i64 = 30 * 24 * 60 * 60 * 1_000;
-/// The number of digits of a commit in messages to people.
+/// The number of digits of a commit id that messages to people show.
 const SHORT_CHARS: usize = 7;
 
 /// Finished work in git, with the names of its task or plan.
@@ -59,7 +61,7 @@ pub async fn find(service: &Service, of: &NamedWork) -> Result<Option<FinishedWo
         .await
 }
 
-/// Returns all work of tasks that waits for a person, in the order in which it was finished.
+/// Returns the finished work of all tasks that waits for a person to merge it, in the order in which it was finished.
 pub async fn waiting(service: &Service) -> Result<Vec<FinishedWork>, Error> {
     service
         .view(|world| {
@@ -93,7 +95,7 @@ pub async fn last_merged(service: &Service) -> Result<Option<FinishedWork>, Erro
         .await
 }
 
-/// Returns the work of tasks that was dropped in the last 30 days, oldest first.
+/// Returns the work of tasks that a person dropped in the last 30 days, oldest first.
 pub async fn dropped(service: &Service) -> Result<Vec<FinishedWork>, Error> {
     let since = Timestamp(service.now().0.saturating_sub(SEARCHED_MS));
     service
@@ -105,7 +107,8 @@ pub async fn dropped(service: &Service) -> Result<Vec<FinishedWork>, Error> {
         .await
 }
 
-/// Reads all pages of the work of tasks that changed since a time.
+/// Returns the finished work of all tasks whose work was merged, dropped or otherwise changed since a time. Reads all
+/// pages.
 fn changed_tasks(world: &World, since: Timestamp) -> Result<Vec<Delivery>, DecisionStop> {
     let (mut all, mut after) = (Vec::new(), None);
     loop {
@@ -118,7 +121,8 @@ fn changed_tasks(world: &World, since: Timestamp) -> Result<Vec<Delivery>, Decis
     }
 }
 
-/// Reads all pages of the work of plans that changed since a time.
+/// Returns the finished work of all plans whose work was merged, dropped or otherwise changed since a time. Reads all
+/// pages.
 fn changed_plans(world: &World, since: Timestamp) -> Result<Vec<WorkflowDelivery>, DecisionStop> {
     let (mut all, mut after) = (Vec::new(), None);
     loop {
@@ -183,7 +187,8 @@ impl FinishedWork {
         self.number.map_or_else(|| format!("\"{}\"", self.name), |number| number.to_string())
     }
 
-    /// Returns who did the work and from where: `claude, 2 tries, $0.42; from main at 4f2c1aa`.
+    /// Returns the agent, the number of tries, the cost and the start of the work: `claude, 2 tries, $0.42; from main
+    /// at 4f2c1aa`.
     pub fn origin(&self) -> String {
         let tries = words::count(self.work.tries.max(1), "try");
         let cost = words::cost(self.spent.usd_micros, words::CostKnowledge::Complete);
@@ -198,18 +203,18 @@ impl FinishedWork {
         }
     }
 
-    /// Returns the result of the checks: `checked: npm test passed in 6.5 s`.
+    /// Returns the result of the checks in words, such as `checked: npm test passed in 6.5 s`.
     pub fn checked(&self) -> String {
         let base = self.work.base_branch.as_deref().unwrap_or("the commit that it started from");
         checked_words(&self.check, base)
     }
 
-    /// Returns the size of the change: `3 files, +61 −12`.
+    /// Returns the size of the change in words, such as `3 files, +61 −12`.
     pub fn size(&self) -> String {
         size_words(self.work.files.into(), self.work.added.into(), self.work.removed.into())
     }
 
-    /// Tells whether the checks of the project passed on the work.
+    /// Returns true when the checks of the project passed on the work.
     pub fn is_checked(&self) -> bool {
         match self.check {
             CheckOutcome::Checked { .. } | CheckOutcome::CheckedFlaky { .. } => true,
@@ -246,7 +251,7 @@ impl FinishedWork {
     }
 }
 
-/// Returns the result of checks in words. `base` names the branch that the work started from.
+/// Returns the result of checks in words. `base` is the name of the branch from which the work started.
 pub fn checked_words(check: &CheckOutcome, base: &str) -> String {
     match check {
         CheckOutcome::Checked { command, ms } => format!("checked: {command} passed in {}", words::duration(*ms)),
@@ -258,7 +263,7 @@ pub fn checked_words(check: &CheckOutcome, base: &str) -> String {
     }
 }
 
-/// Returns the reason why no check judged the work, in words.
+/// Returns in words why no check judged the work. `base` is the name of the branch from which the work started.
 pub fn unchecked_words(why: &UncheckedReason, base: &str) -> String {
     match why {
         UncheckedReason::NoCheck => "this project has no check".to_owned(),
@@ -270,12 +275,12 @@ pub fn unchecked_words(why: &UncheckedReason, base: &str) -> String {
     }
 }
 
-/// Returns the size of a change: `3 files, +61 −12`.
+/// Returns the size of a change in words, such as `3 files, +61 −12`.
 pub fn size_words(files: u64, added: u64, removed: u64) -> String {
     format!("{}, +{added} −{removed}", words::count(files, "file"))
 }
 
-/// Returns the first digits of a commit, for messages to people.
+/// Returns the first digits of a commit id, for messages to people.
 pub fn short(commit: &str) -> &str {
     commit.get(..SHORT_CHARS).unwrap_or(commit)
 }

@@ -1,5 +1,5 @@
-//! Gated tasks, which start only after a person approves. The process that finds such a task ready to start asks a
-//! person for the approval, once.
+//! Asks people about gated tasks, which start only after a person approves. The process that finds such a task ready to
+//! start asks once.
 
 use engine::approval::{ApprovalRequest, Source};
 use engine::command::AskApproval;
@@ -65,8 +65,9 @@ fn request(task: &Task, detail: &TaskDetail, workflow: &Workflow) -> ApprovalReq
     }
 }
 
-/// The most characters of the scope of an approval request, which names the workflow, the role and the file patterns of
-/// a task. The rest is cut. The limit of the store is in bytes, and a character has at most four bytes.
+/// The maximum number of characters in the scope of an approval request, which names the workflow, the role and the
+/// file patterns of a task. The rest is cut. The limit of the store is in bytes, and a character has at most four
+/// bytes.
 const SCOPE_CHARS_MAX: usize = limits::SUMMARY_BYTES_MAX / 4;
 
 #[cfg(test)]
@@ -122,8 +123,9 @@ mod tests {
         assert_eq!(found.fingerprint, sealed.fingerprint());
         approvals::decide(&service, Rights::Person, asked, ApprovalDecision::Approve).await.unwrap();
         clock.advance(10_000);
-        // In this test, an approval must be used within ten seconds after the decision, and these seconds are over. So
-        // the sweep marks the approval as expired and asks the person again. The second approval is used in time.
+        // An approval in this test must be used within ten seconds after the decision. Ten seconds are over, so the
+        // sweep marks the approval as expired, and the next claim asks the person again. The second approval is used in
+        // time.
         service.sweep().await.unwrap();
         let status = async |id| approvals::show(&service, id).await.unwrap().state.status();
         assert_eq!(status(asked).await, ApprovalStatus::Expired);

@@ -27,11 +27,12 @@ pub struct Intervention {
     pub after: String,
 }
 
-/// The most log entries that one read returns. The functions of this file read again until they have all entries.
+/// The maximum number of log entries that one read returns. The functions of this file read again until they have all
+/// entries.
 const PAGE: u32 = 200;
-/// The number of entries at the end of a workflow's log that [`recent`] reads.
+/// The maximum number of entries at the end of a workflow's log that [`recent`] reads.
 const RECENT_ENTRIES: i64 = 500;
-/// The most characters of a changed value that are shown. A longer value is cut.
+/// The maximum number of characters of a changed value that are shown. A longer value is cut.
 const VALUE_CHARS_MAX: usize = 120;
 
 /// The intervention that a log entry describes, before the ids of tasks and agents are replaced by names.
@@ -152,7 +153,7 @@ fn judge(entry: &Entry) -> Option<FoundIntervention> {
                 let after = with_reason("skipped", &text("/state/reason"));
                 return Some(FoundIntervention { task, subject: None, act: "skipped", before: from, after });
             }
-            // The answer of a person lets a paused task continue; that is not an intervention.
+            // A person's answer lets a paused task continue. This is no intervention.
             let answered = from == "paused" && to == "in_progress";
             (by_others && !answered && from != to).then(|| FoundIntervention {
                 task,
@@ -227,18 +228,18 @@ fn setting(value: Option<&Value>) -> String {
 }
 
 impl Intervention {
-    /// Returns the intervention as a line for people.
+    /// Returns the intervention as one line of text for people.
     pub fn line(&self) -> String {
         format!("{}: {} by {}: {} -> {}", self.subject, self.act, self.who, self.before, self.after)
     }
 
-    /// Returns the time of the intervention as people read it.
+    /// Returns the time of the intervention as text for people.
     pub fn time(&self) -> String {
         let text = wire::time::DateTime::from_timestamp(self.at).map(|time| time.to_string()).unwrap_or_default();
         text.get(..19).map_or(text.clone(), |text| format!("{} UTC", text.replace('T', " ")))
     }
 
-    /// Returns the intervention as an event for programs.
+    /// Returns the intervention as a JSON event for programs.
     pub fn event(&self) -> Value {
         serde_json::json!({
             "event": "intervention", "at": self.at.0, "by": self.who, "workflow_id": self.workflow.to_string(),
@@ -255,7 +256,7 @@ pub struct InterventionSummary {
     acts: BTreeMap<&'static str, usize>,
 }
 
-/// The most interventions that are shown in full at the end of a run. Further ones are only counted.
+/// The maximum number of interventions that are shown in full at the end of a run. Further ones are only counted.
 const REPEATED_MAX: usize = 50;
 
 impl InterventionSummary {

@@ -18,13 +18,13 @@ pub fn of_token(token: TokenId) -> String {
     format!("token:{token}")
 }
 
-/// Tells whether a principal (the owner of a connection) is a token.
+/// Returns true when a principal (the owner of a connection) is a token.
 pub fn is_token(principal: &str) -> bool {
     principal.starts_with("token:")
 }
 
-/// Returns the principal (the owner of a connection) of an agent that was registered for a token with which no call was
-/// made yet. Only the token that is bound to the agent can act as this agent.
+/// Returns the principal (the owner of a connection) of an agent that was registered for a token before the token was
+/// used. Only the token that is bound to the agent can act as this agent.
 pub fn of_unused_token() -> String {
     "token:unused".to_owned()
 }

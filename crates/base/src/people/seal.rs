@@ -143,7 +143,7 @@ mod tests {
         ] {
             assert_ne!(sealed_input(other), plain, "{other}");
         }
-        // The input of tools other than a shell keeps every byte.
+        // The input of a tool that is no shell keeps every byte, including a field named `description`.
         let write = r#"{"file_path": "a", "description": "y"}"#;
         assert_eq!(sealed_input(write), write);
         let nested = r#"{"command":"x","input":{"description":"kept"}}"#;

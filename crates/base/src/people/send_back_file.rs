@@ -1,28 +1,30 @@
-//! The file in which a person writes remarks on a diff, before they send a task back. Lines that begin with `>>` are the
-//! person's words: above the diff they are about the whole work, below a line of the diff about that line.
+//! Writes and reads the file in which a person writes remarks on a diff before they send a task back. The person's
+//! remarks are the lines that begin with `>>`. A remark above the diff is about the whole work; a remark below a line
+//! of the diff is about that line.
 
 use engine::sent_back::SendBackNote;
 
-/// The beginning of a line that a person wrote.
+/// The first characters of a line that a person wrote into the diff.
 const REMARK: &str = ">>";
 
-/// The text and the remarks with which a task is sent back.
+/// The remarks with which a person sends a task back.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SendBackText {
-    /// The words about the whole work.
+    /// The person's remarks about the whole work.
     pub text: String,
     pub notes: Vec<SendBackNote>,
 }
 
-/// The place in the diff to which the next remark belongs.
+/// The place in the diff (file and line) to which the next remark belongs.
 #[derive(Debug, Default)]
 struct DiffPlace {
     file: Option<String>,
-    /// The number of the last line of the new file that was read. `None` outside of the changed parts.
+    /// The number of the last read line in the new version of the file. `None` outside of the changed parts.
     line: Option<u32>,
 }
 
-/// Returns the file that a person edits: a short explanation, a place for words about the whole work, and the diff.
+/// Returns the text of the file that a person edits: an explanation, an empty remark about the whole work, and the
+/// diff.
 pub fn template(title: &str, diff: &str) -> String {
     format!(
         "# {title}\n# Write what to change in lines that begin with {REMARK}. Above the diff they are about the whole \
@@ -31,7 +33,8 @@ pub fn template(title: &str, diff: &str) -> String {
     )
 }
 
-/// Reads the words of a person from an edited file. Lines of the diff that the person deleted or changed do no harm.
+/// Reads a person's remarks from the edited file. The result is still correct when the person deleted or changed lines
+/// of the diff.
 pub fn parse(edited: &str) -> SendBackText {
     let mut found = SendBackText::default();
     let mut place = DiffPlace::default();
@@ -48,7 +51,7 @@ pub fn parse(edited: &str) -> SendBackText {
         }
         match (&place.file, is_continued, found.notes.last_mut()) {
             (None, _, _) => append(&mut found.text, said),
-            // Several lines in a row are one remark.
+            // Remarks on several lines in a row are joined to one remark.
             (Some(_), true, Some(note)) => append(&mut note.text, said),
             (Some(file), _, _) => {
                 found.notes.push(SendBackNote { file: file.clone(), line: place.line, text: said.to_owned() });
@@ -64,7 +67,8 @@ impl SendBackText {
         self.text.is_empty() && self.notes.is_empty()
     }
 
-    /// Returns the words about the whole work, or a sentence that refers to the remarks.
+    /// Returns the remarks about the whole work. Without such remarks, returns a sentence that refers to the other
+    /// remarks.
     pub fn whole(&self) -> String {
         match (self.text.as_str(), self.notes.len()) {
             ("", 1) => "Change what the remark says.".to_owned(),
@@ -82,7 +86,8 @@ impl DiffPlace {
         } else if let Some(file) = line.strip_prefix("+++ b/").filter(|_| self.line.is_none()) {
             self.file = Some(file.to_owned());
         } else if let Some(numbers) = line.strip_prefix("@@ ") {
-            // The numbers are `-1,7 +1,9 @@`: the first line of the new file in this part is after the plus.
+            // The numbers look like `-1,7 +1,9 @@`. The number after the plus is the first line of this part in the new
+            // file.
             let first = numbers.split_once('+').and_then(|(_, new)| new.split([',', ' ']).next());
             self.line = first.and_then(|first| first.parse::<u32>().ok()).map(|first| first.saturating_sub(1));
         } else if (line.starts_with('+') || line.starts_with(' ') || line.is_empty())
@@ -136,7 +141,7 @@ rename to new.txt
     fn a_remark_belongs_to_the_line_above_it() {
         for (line, file, number) in [
             (" a", "src/login.js", Some(10)),
-            // A removed line has no number of its own: the remark is about the place before it.
+            // A removed line has no number in the new file, so its remark gets the number of the line before it.
             ("-b", "src/login.js", Some(10)),
             ("+c", "src/login.js", Some(11)),
             ("+d", "src/login.js", Some(12)),

@@ -1,4 +1,4 @@
-//! The limits on the cost of a task or a workflow, and the check whether a limit is reached.
+//! Holds the limits on the cost of a task or a workflow, and finds the limit that is reached.
 
 use agents::adapter;
 use engine::turn::Spent;

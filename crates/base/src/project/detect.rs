@@ -44,7 +44,7 @@ pub use no_tests::no_tests_exit_code;
 
 use findings::FolderFindings;
 
-/// The setup and the check that were found for a project.
+/// The setup commands and the check (the test command) that were found for a project.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DetectedProject {
     /// The folder whose files decided about the setup and the check, relative to the root of the repository. Empty for
@@ -82,7 +82,7 @@ pub enum ProjectLanguage {
     Java,
 }
 
-/// A command that prepares a worktree.
+/// A command that prepares a worktree, such as `npm ci`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DetectedSetup {
     pub words: Vec<String>,
@@ -93,7 +93,7 @@ pub struct DetectedSetup {
     pub seconds: u32,
 }
 
-/// A command that tests the work.
+/// A command that tests the work of a task, such as `npm test`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DetectedCheck {
     pub words: Vec<String>,
@@ -134,7 +134,7 @@ pub enum NoCheckReason {
 }
 
 /// Finds the setup and the check for work in a folder of the repository. `folder` is the person's current folder,
-/// relative to the root. `has_program` tells whether a program is installed.
+/// relative to the root. `has_program` returns true when a program is installed.
 pub fn detect(files: &RepositoryFiles, folder: &Path, has_program: &dyn Fn(&str) -> bool) -> DetectedProject {
     let mut nearest: Option<FolderFindings> = None;
     let mut at = relative(folder);
@@ -161,7 +161,8 @@ pub fn detect(files: &RepositoryFiles, folder: &Path, has_program: &dyn Fn(&str)
     DetectedProject { no_check: Some(reason), ..chosen.into_project() }
 }
 
-/// Returns a folder as a path with slashes. A path that is not below the root counts as the root.
+/// Returns the path of a folder as text with slashes. Returns the empty path of the root for a path that is not below
+/// the root.
 fn relative(folder: &Path) -> String {
     let part = |component| match component {
         Component::Normal(name) => Some(name.to_str()),

@@ -1,4 +1,4 @@
-//! The environment of the programs that Handover starts. The variables are data, in `environment/table.toml`.
+//! Chooses the environment variables of the programs that Handover starts. `environment/table.toml` lists their names.
 //!
 //! ```text
 //! inherited = (groups of the kind of program, keys of its vendors, `[env] pass`) without `[env] drop` and `never`
@@ -26,29 +26,30 @@ pub enum ProgramKind<'a> {
     Notify,
 }
 
-/// The place in which a setup command or a check runs.
+/// The place in which a setup command or a check (a test command) runs.
 #[derive(Debug, Clone, Copy)]
 pub struct CommandPlace<'a> {
     /// The main worktree of the repository.
     pub root: &'a Path,
-    /// The number of the worktree, which no other command uses at the same time.
+    /// The number of the worktree. No other command uses this worktree at the same time.
     pub slot: u32,
-    /// The first of ten ports that no other worktree uses.
+    /// The first of ten network ports that no other worktree uses.
     pub port: u16,
 }
 
-/// Variables that a program inherits together.
+/// A group of environment variables that a program inherits together.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VariableGroup {
-    /// The name of the group. For keys it is the vendor, as `keys` of an agent writes it.
+    /// The name of the group. A group of API keys has the name of its vendor, as it is written in an agent's setting
+    /// `keys`.
     pub name: String,
-    /// Names of variables, in which `*` stands for any characters.
+    /// The names of the variables. `*` in a name stands for any characters.
     pub names: Vec<String>,
     pub programs: Vec<String>,
-    /// The adapters that get this group. `None` for a group without keys.
+    /// The adapters (kinds of agent programs) that get this group of API keys. `None` for a group without API keys.
     pub clients: Option<Vec<String>>,
-    /// The variable that must be set, or else the group is not inherited.
+    /// The variable that must be set. While it is not set, programs do not inherit the group.
     pub when: Option<String>,
 }
 
@@ -65,7 +66,8 @@ struct NeverInherited {
     names: Vec<String>,
 }
 
-/// Returns the table. One that cannot be read is empty, and a test refuses it.
+/// Returns the content of `environment/table.toml`. It is empty when the file cannot be parsed; a test fails in that
+/// case.
 fn table() -> &'static VariableTable {
     static READ: OnceLock<VariableTable> = OnceLock::new();
     READ.get_or_init(|| toml::from_str(TABLE).unwrap_or_default())
@@ -81,12 +83,13 @@ pub fn never() -> &'static [String] {
     &table().never.names
 }
 
-/// Tells whether a name is that of a vendor whose keys are in the table.
+/// Returns true when `name` is a vendor for whose API keys there is a group of variables.
 pub fn is_vendor(name: &str) -> bool {
     groups().iter().any(|group| group.clients.is_some() && group.name == name)
 }
 
-/// Returns the names of the variables that a program inherits, out of those that are set. The result is sorted.
+/// Returns the names of the variables that a program inherits, sorted. `set` has the names of all variables that are
+/// set.
 pub fn inherited<'n>(
     kind: ProgramKind<'_>,
     settings: &EnvironmentSettings,
@@ -107,7 +110,7 @@ pub fn inherited<'n>(
     set.into_iter().filter(|name| chosen(name) && !barred(name)).map(str::to_owned).collect()
 }
 
-/// Returns the same for the variables of this process.
+/// Returns the names of the variables of this process that a program inherits, sorted.
 pub fn inherited_here(kind: ProgramKind<'_>, settings: &EnvironmentSettings) -> Vec<String> {
     let set: Vec<String> = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()).collect();
     inherited(kind, settings, set.iter().map(String::as_str))
@@ -116,7 +119,7 @@ pub fn inherited_here(kind: ProgramKind<'_>, settings: &EnvironmentSettings) -> 
 /// Returns the variables that Handover sets for a setup command or a check.
 pub fn command_variables(place: CommandPlace<'_>) -> BTreeMap<String, String> {
     let rows = [
-        // Test runners do not watch files, and installers ask nothing.
+        // With `CI` set, test runners do not wait for changed files, and installers ask no questions.
         ("CI", "1".to_owned()),
         ("HANDOVER_ROOT", place.root.display().to_string()),
         ("HANDOVER_SLOT", place.slot.to_string()),
@@ -125,7 +128,7 @@ pub fn command_variables(place: CommandPlace<'_>) -> BTreeMap<String, String> {
     rows.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// Tells whether a program gets a group of variables.
+/// Returns true when a program of this kind inherits a group of variables.
 fn gets(kind: ProgramKind<'_>, group: &VariableGroup) -> bool {
     let (word, agent) = match kind {
         ProgramKind::Agent(agent) => ("agent", Some(agent)),
@@ -139,13 +142,14 @@ fn gets(kind: ProgramKind<'_>, group: &VariableGroup) -> bool {
     let (Some(clients), Some(agent)) = (&group.clients, agent) else { return true };
     let has_adapter = clients.iter().any(|client| client == agent.adapter.name());
     match &agent.keys {
-        // An agent that names the cloud gets its variables, although programs of this kind do not get them by default.
+        // An agent whose setting `keys` names a cloud gets the variables of that cloud, even if its kind of program
+        // does not get them by default.
         Some(keys) => keys.contains(&group.name) && (has_adapter || group.when.is_none()),
         None => has_adapter,
     }
 }
 
-/// Returns the variables that an agent's `keys` names one by one.
+/// Returns the list `keys` of an agent's settings, which can name single variables. Empty for other programs.
 fn keys<'a>(kind: ProgramKind<'a>) -> &'a [String] {
     match kind {
         ProgramKind::Agent(agent) => agent.keys.as_deref().unwrap_or_default(),
@@ -157,7 +161,7 @@ fn any(patterns: &[String], name: &str) -> bool {
     patterns.iter().any(|pattern| matches(pattern, name))
 }
 
-/// Tells whether a name matches a pattern, in which `*` stands for any characters.
+/// Returns true when a name matches a pattern, in which `*` stands for any characters.
 fn matches(pattern: &str, name: &str) -> bool {
     let Some((first, rest)) = pattern.split_once('*') else { return pattern == name };
     let Some(mut left) = name.strip_prefix(first) else { return false };

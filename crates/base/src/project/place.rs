@@ -117,7 +117,7 @@ fn main_worktree(folder: &Path) -> Option<PathBuf> {
     }
 }
 
-/// Returns the value of the key `store` in `config.toml`, exactly as it is written.
+/// Returns the value of the key `store` in `config.toml`, without any change.
 fn configured(root: &Path) -> Result<Option<String>, Lost> {
     let path = root.join(FOLDER).join("config.toml");
     let lost = |problem: String| Lost::Configuration { path: path.display().to_string(), problem };

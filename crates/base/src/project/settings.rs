@@ -85,8 +85,8 @@ pub struct SettingsText {
     rules: Vec<gate::GateRule>,
 }
 
-/// The most requests that one token may make in one second when the settings name no other number. Further requests are
-/// refused.
+/// The maximum number of requests that one token may make in one second when the settings name no other number. Further
+/// requests are refused.
 pub const RATE_DEFAULT: u32 = 20_000;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -99,7 +99,7 @@ pub struct ServeSettings {
     /// Origins of web pages that may call the server, such as `https://tools.example.org`.
     #[serde(default)]
     pub origins: Vec<String>,
-    /// The most requests that one token may make in one second; further requests are refused. `None` means
+    /// The maximum number of requests that one token may make in one second; further requests are refused. `None` means
     /// `RATE_DEFAULT`.
     pub rate_per_second: Option<u32>,
 }
@@ -118,18 +118,18 @@ pub fn read(root: Option<&Path>) -> Result<Settings, Unreadable> {
     root.map_or_else(|| Ok(Settings::default()), |root| SettingsFiles::read(root)?.settings(root))
 }
 
-/// Parses the settings in one text.
+/// Parses and checks settings that are written in one text.
 pub fn parse(text: &str) -> Result<Settings, String> {
     let settings = parse_text(text)?;
     settings.problem().map_or(Ok(settings), Err)
 }
 
-/// Parses a text without looking for problems that only the complete settings show.
+/// Parses a text without the checks that need the settings of both files.
 fn parse_text(text: &str) -> Result<Settings, String> {
     unchecked(toml::from_str(text).map_err(|error| unknown::told(text, &error))?)
 }
 
-/// Parses the texts of the two settings files, of which the personal one wins.
+/// Parses the texts of the two settings files. The values of the personal file `local.toml` win.
 fn parse_both(config: &str, local: &str) -> Result<Settings, String> {
     let table = |text: &str| toml::from_str::<toml::Table>(text).map_err(|error| error.to_string());
     let joined = layers::joined(table(config)?, table(local)?);

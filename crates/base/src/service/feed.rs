@@ -13,11 +13,13 @@ use tokio::sync::{OnceCell, watch};
 
 use crate::service::{Cursor, Entry, Service, StoreWatch};
 
-/// The most log entries of one read. The follower reads again until it has all entries.
+/// The maximum number of log entries that one read returns. The async task that follows the log reads again until it
+/// has all entries.
 const ENTRIES_MAX: u32 = 500;
 /// The longest pause between two reads of the log. The store's wake-up after a change ends a pause early.
 const LOOK: Duration = Duration::from_secs(30);
-/// The most subjects (workflows, tasks and inboxes) that one process watches. A request to watch more is refused.
+/// The maximum number of subjects (workflows, tasks and inboxes) that one process watches. A request to watch more is
+/// refused.
 const WATCHED_MAX: usize = 10_000;
 
 /// A workflow, a task or an inbox that can be watched.
@@ -59,8 +61,8 @@ impl Feed {
     /// Watches a workflow, a task or an inbox. Returns a receiver of a number that grows with every change from now on.
     pub async fn watch(&self, subject: WatchedSubject) -> Result<watch::Receiver<u64>, Unwatched> {
         let receiver = self.receiver(subject).ok_or(Unwatched::TooMuch)?;
-        // Before returning, determine the position in the log from which the follower reads. So a change right after
-        // this call is not missed.
+        // Before returning, determine the position at which the async task starts to follow the log. So a change right
+        // after this call is not missed.
         self.begun.get_or_try_init(|| self.begin()).await?;
         Ok(receiver)
     }

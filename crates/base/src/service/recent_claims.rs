@@ -8,8 +8,8 @@ use engine::id::{AgentId, TaskId};
 use engine::{Event, Timestamp};
 use tokio::sync::Notify;
 
-/// The most claims that are remembered. Further claims are not remembered; the keeper, which renews leases, finds them
-/// when it reads the store.
+/// The maximum number of claims that are remembered. Further claims are not remembered; the keeper, which renews
+/// leases, finds them when it reads the store.
 const CLAIMS_MAX: usize = 1_000;
 
 /// One claim of a task by an agent.

@@ -1,4 +1,4 @@
-//! The sections of the project context as people see them. A section holds facts that agents have learned, and every
+//! Prepares the sections of the project context for people. A section holds facts that agents have learned, and every
 //! write of a section has an author and a time.
 
 use engine::agent::is_slug;
@@ -47,8 +47,8 @@ pub async fn history(service: &Service, name: &str, limit: u32) -> Result<Vec<Va
         .await
 }
 
-/// Returns the section of the project context with this name. Checks the form of the name before it asks the store,
-/// because a database does not accept every text.
+/// Returns the section of the project context (facts that agents have learned) with this name. Checks the form of the
+/// name before it asks the store, because a database does not accept every text.
 fn section<'a>(world: &'a World, name: &str) -> Result<&'a Section, DecisionStop> {
     let unknown = || DecisionStop::from(Refusal::SectionNotFound { section: name.chars().take(64).collect() });
     if !is_slug(name) {

@@ -29,13 +29,14 @@ use crate::ground::random;
 use crate::live::LiveSnapshot;
 use crate::service::Service;
 
-/// The most checks of the live sessions for one decision; after them the command fails with a fault. Another check is
-/// needed only when one more lease expired during the previous check.
+/// The maximum number of times that the live sessions are checked for one decision. After that the command fails with a
+/// fault. Another check is needed only when one more lease expired during the previous check.
 const LOOKS_MAX: u32 = 8;
-/// The value of `late` (the end of the expired lease) for a decision that treats no lease as expired.
+/// A special value of the variable `late` in `Service::transact`, which normally holds the time at which an expired
+/// lease ended. It means that the decision treats no lease as expired.
 const NONE: i64 = i64::MIN;
-/// The value of `late` (the end of the expired lease) for a decision that treats no lease as expired, but treats the
-/// session of an agent as dead.
+/// A special value of the variable `late` in `Service::transact`, which normally holds the time at which an expired
+/// lease ended. It means that the decision treats no lease as expired, but treats the session of an agent as dead.
 const LOOK: i64 = i64::MIN + 1;
 
 /// The time of a decision, and the sessions that are known to be alive at that time.
@@ -48,7 +49,7 @@ pub struct DecisionMoment {
 }
 
 impl DecisionMoment {
-    /// Returns the caller with the live sessions of this host added, when this process knows them.
+    /// Returns the caller, and adds to it the sessions of this host that are known to be alive.
     pub fn informed(&self, caller: Caller) -> Caller {
         with_living(caller, self.looked.as_ref())
     }
@@ -71,13 +72,13 @@ pub enum LeaseTime {
 }
 
 impl Service {
-    /// Returns the caller with the sessions added that the last check of the session files found alive.
+    /// Returns the caller, and adds to it the sessions that were alive at the last check of the session files.
     pub fn informed(&self, caller: Caller) -> Caller {
         with_living(caller, self.live().map(|live| live.snapshot()).as_ref())
     }
 
-    /// Decides a change and stores it. If the change treats a lease as expired, first checks whether the session of the
-    /// lease's holder is alive. `decision` returns the decision function for a given time.
+    /// Decides a change and stores it. If the change treats a lease as expired, first checks that the session of the
+    /// lease's holder is dead. `decision` makes the function that decides at a given time.
     pub async fn transact<F, D>(&self, needs: Vec<Need>, time: LeaseTime, decision: F) -> Result<Change, Error>
     where
         F: Fn(DecisionMoment) -> D,
@@ -138,8 +139,8 @@ fn judged_over(world: &World, change: &Change, now: Timestamp) -> Option<Timesta
     ended.chain(refused).filter_map(|task| end_of_lease(world, task)).filter(|until| *until <= now).max()
 }
 
-/// Tells whether the change moves an agent away from a session whose end was not recorded. Such a session may still be
-/// alive.
+/// Returns true when the change moves an agent away from a session whose end was not recorded. Such a session may still
+/// be alive.
 fn judges_home(world: &World, change: &Change) -> bool {
     change.events.iter().any(|event| {
         let Event::Resumed { agent, session, .. } = event else { return false };

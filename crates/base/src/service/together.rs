@@ -1,5 +1,5 @@
-//! Several commands in one transaction: each command sees the effects of the earlier ones, and either all of them take
-//! effect or none.
+//! Executes several commands in one transaction. Each command sees the effects of the earlier ones, and either all of
+//! them take effect or none.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -1,4 +1,4 @@
-//! Turns as people see them: the messages, calls and costs of an agent's program during the turn, and the verification
+//! Prepares turns (runs of agents' programs) for people: the messages, calls and costs of a turn, and the verification
 //! of its output.
 
 use engine::id::{AgentId, TaskId, TurnId, WorkflowId};
@@ -14,8 +14,8 @@ use crate::service::Service;
 /// The number of workflows, newest first, whose turns (runs of agents' programs) are listed when the caller names no
 /// workflow.
 const WORKFLOWS: u32 = 20;
-/// The most verifications that one read returns. At most `PAGES_MAX` reads are made for one turn; further verifications
-/// are not shown.
+/// The maximum number of verifications that one read returns. At most `PAGES_MAX` reads are made for one turn; further
+/// verifications are not shown.
 const PAGE: u32 = 500;
 const PAGES_MAX: u32 = 20;
 
@@ -112,7 +112,7 @@ pub fn spent(spent: Spent) -> Value {
     ])
 }
 
-/// Returns a turn as a JSON object. `kept` tells whether this machine has a stored object (the output of the turn's
+/// Returns a turn as a JSON object. `kept` returns true when this machine has a stored object (the output of the turn's
 /// program).
 pub fn row(named: &NamedTurn, kept: impl FnOnce(&engine::turn::StoredObject) -> bool) -> Value {
     let NamedTurn { turn, agent, task } = named;

@@ -1,4 +1,4 @@
-//! Turns the events of deliveries (the work of tasks and workflows in git) into rows.
+//! Turns the events of deliveries (the work of tasks and workflows in git) into database rows to write.
 
 use super::{Fold, Write};
 use crate::delivery::{Delivery, DeliveryState, DeliverySubject, WorkflowDelivery};

@@ -1,4 +1,4 @@
-//! Turns the events of reviews into rows: rounds, findings, and the task that waits for a review.
+//! Turns the events of reviews into database rows to write: rounds, findings, and the task that waits for a review.
 
 use super::{Fold, Write};
 use crate::review::{Finding, Review, ReviewRound};

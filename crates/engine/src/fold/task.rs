@@ -1,4 +1,4 @@
-//! Turns the events of tasks into rows: claims, leases, changes of status.
+//! Turns the events of tasks into database rows to write: claims, leases, changes of status.
 
 use super::{Fold, Write};
 use crate::checkpoint::Checkpoint;
@@ -45,7 +45,8 @@ impl Fold<'_> {
         let lease = Lease { agent, since: self.now, until };
         self.forget_failure(task);
         self.task(task, |task| {
-            // The lost lease counted as a crash. A task that was sent back had ended with a result.
+            // When a lease expired, its end was counted as a crash, and this line takes that count back. A task that
+            // was sent back had ended with a result, so no crash was counted for it.
             task.crashes = task.crashes.saturating_sub(u32::from(!sent_back));
             task.state = TaskState::Pending { lease: Some(lease) };
         });

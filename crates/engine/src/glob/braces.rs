@@ -16,7 +16,7 @@ pub enum LoneBrace {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BraceProblem {
     NotClosed,
-    /// The braces have no comma, and `LoneBrace::Refuse` was asked for.
+    /// The braces have no comma, as in `{a}`, and the caller wants such braces to be refused.
     Lone,
     TooMany,
 }
@@ -48,7 +48,7 @@ pub fn expand(text: &str, lone: LoneBrace) -> Result<Vec<String>, BraceProblem> 
             Some(BraceChoice { choices, .. }) if choices.len() < 2 && lone == LoneBrace::Refuse => {
                 return Err(BraceProblem::Lone);
             }
-            // The loop takes the last text of `open` first, so the choices are added in reverse.
+            // Add the choices in reverse, because the loop takes the last text of `open` first.
             Some(BraceChoice { before, choices, after }) => {
                 open.extend(choices.iter().rev().map(|choice| format!("{before}{choice}{after}")));
             }

@@ -68,9 +68,9 @@ fn resume(case: &mut Case<'_>, agent: AgentId, bound: Option<&Register>) -> Resu
     Ok(Reply::Registered { agent, slug, name, resumed: true, holds, note })
 }
 
-/// Returns whether another registration of the agent would change nothing. On a connection, that is so when this agent
-/// was the last one to register there, for the same principal (user, token or runner). Without a connection, it is so
-/// when the agent is registered.
+/// Returns true when another registration of the agent would change nothing. If the call has a connection, this agent
+/// must be the last one that registered on it, and its principal (user, token or runner) must be the caller's. If the
+/// call has no connection, the agent only has to be registered.
 fn is_settled(case: &Case<'_>, agent: &Agent) -> Result<bool, DecisionStop> {
     let Some(session) = case.caller.session else { return Ok(agent.left.is_none()) };
     let last = case.world.ask(&AgentIdNeed::OfSession(session))?.first();
@@ -307,7 +307,7 @@ pub(crate) fn unregister(case: &mut Case<'_>) -> Result<Reply, DecisionStop> {
     Ok(Reply::Unregistered { released })
 }
 
-/// Ends a connection. The claims of its agents end at once, so that other agents need not wait until the leases
+/// Ends a connection. The claims of its agents end immediately, so that other agents need not wait until the leases
 /// expire.
 pub(crate) fn close_session(case: &mut Case<'_>, session: SessionId, end: SessionEnd) -> Result<Reply, DecisionStop> {
     if case.rights != Rights::Engine && case.caller.session != Some(session) {

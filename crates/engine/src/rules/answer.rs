@@ -109,8 +109,8 @@ fn asker(question: &Message, task: Option<&Task>) -> Option<AgentId> {
     }
 }
 
-/// Returns whether the task is paused because of this question. The task is paused because of the question when the
-/// holder asked it in this claim, after the task last resumed, and the task waits for no approval.
+/// Returns true when the task is paused because of this question. That is so when the task's holder asked the question
+/// in the present claim, after the task last resumed, and when the task waits for no approval.
 fn waits_for(case: &Case<'_>, question: &Message, task: &Task) -> Result<bool, DecisionStop> {
     let TaskState::Paused { lease, .. } = &task.state else { return Ok(false) };
     let asked_now = question.draft.kind == MessageKind::Question && question.at >= lease.since;

@@ -20,7 +20,7 @@ use crate::task::{Priority, Task, TaskState};
 use crate::time::Timestamp;
 use crate::world::{ApprovalNeed, DecisionStop, Need};
 
-/// The reason that is recorded when an approval ends because the claim in which it was asked for has ended.
+/// The reason that is recorded when an approval ends together with the claim that asked for it.
 pub(crate) const PAST: &str = "the attempt that asked for it has ended";
 
 /// Records an agent's request for an approval, with its fingerprint (the hash of the request). Pauses the task that the
@@ -68,7 +68,7 @@ pub(crate) fn ask(case: &mut Case<'_>, asked: &AskApproval) -> Result<Reply, Dec
     Ok(record(case, id, asked, Actor::Agent(agent), waiting.map(|(waiting, _)| waiting)))
 }
 
-/// Records a request as a pending approval.
+/// Records a request for a person's permission as a pending approval.
 pub(crate) fn record(
     case: &mut Case<'_>,
     id: ApprovalId,
@@ -181,16 +181,15 @@ pub(crate) fn decide(case: &mut Case<'_>, id: ApprovalId, decision: &ApprovalDec
     Ok(Reply::ApprovalDecided { status })
 }
 
-/// Returns whether the time to use an approval begins only when the asking agent's program resumes. The runner reports
-/// when it resumes a program, and a client's hooks report when a session continues. When an agent in a person's session
-/// asked with a tool, its session never stopped, so nothing reports that the session continues. In that case the time
-/// begins with the decision.
+/// Returns true when the time to use an approval begins only when the asking agent's program resumes. The runner or a
+/// client's hook reports that it resumes. The exception is an agent in a person's session that asked with a tool: its
+/// session never stopped, so no report comes, and the time begins with the decision.
 fn waits_for_its_turn(approval: &Approval, asker: Option<&Agent>) -> bool {
     let by_a_tool = approval.source == Source::ExecGate && asker.is_some_and(has_own_session);
     approval.resumes_a_turn() && !by_a_tool
 }
 
-/// Returns whether the agent runs in a client's session, which a person started. A runner starts all other agents.
+/// Returns true when the agent runs in a client's session, which a person started. A runner starts all other agents.
 fn has_own_session(agent: &Agent) -> bool {
     agent.origin.conversation.is_some()
 }
@@ -225,13 +224,13 @@ pub(crate) fn moved(case: &mut Case<'_>, approval: &Approval, state: ApprovalSta
     case.events.push(Event::ApprovalMoved { approval: Box::new(approval) });
 }
 
-/// Resumes the task whose claim waits for this approval, and gives the answer to the task. If the task's agent has
-/// unregistered, the task becomes free, and the agent that claims it next gets the answer.
+/// Resumes the task whose claim waits for this approval, and gives the decision to the task as its answer. If the
+/// task's agent has unregistered, the task becomes free, and the agent that claims it next gets the answer.
 pub(crate) fn answer_task(case: &mut Case<'_>, approval: &Approval, said: &str) -> Result<(), DecisionStop> {
     let Some(WaitingTask { task: id, attempt, .. }) = approval.waiting else { return Ok(()) };
     let task = match case.task(id) {
         Ok((task, _)) => task,
-        // In this case the task was removed after the approval was asked for.
+        // The task was removed after the approval was asked for, so no task waits for the answer.
         Err(DecisionStop::Refused(_) | DecisionStop::Recorded(_)) => return Ok(()),
         Err(missing @ DecisionStop::Missing(_)) => return Err(missing),
     };
@@ -240,8 +239,8 @@ pub(crate) fn answer_task(case: &mut Case<'_>, approval: &Approval, said: &str) 
     }
     let answer = format!("{}: {said}", approval.id);
     if is_asked_more(case, approval)? {
-        // Here the claim also waits for another decision, so this decision does not resume the claim. The answer is
-        // stored as a checkpoint. The last decision resumes the task.
+        // The claim also waits for another decision, so this decision does not resume the task. Store the answer as a
+        // checkpoint. The last decision resumes the task.
         let (by, note) = (case.actor()?, Note::plain(Kind::Decision, answer));
         let checkpoint = Box::new(Checkpoint::after(task, &mut case.ids, by, note, case.now));
         case.events.push(Event::CheckpointAdded { workflow: task.workflow, checkpoint });
@@ -250,7 +249,7 @@ pub(crate) fn answer_task(case: &mut Case<'_>, approval: &Approval, said: &str) 
     status::move_task(case, id, None, &Target::InProgress { answer: Some(answer) }).map(|_| ())
 }
 
-/// Returns whether the claim that waits for this approval also waits for another approval.
+/// Returns true when the claim that waits for this approval also waits for another approval.
 fn is_asked_more(case: &Case<'_>, decided: &Approval) -> Result<bool, DecisionStop> {
     let Some(waiting) = decided.waiting else { return Ok(false) };
     let others = open(case, waiting.task)?.into_iter().filter(|other| other.id != decided.id);

@@ -33,7 +33,7 @@ pub(crate) fn free_dependents(
             events.push(Event::Moved(Box::new(blank(waiting))));
         }
     }
-    // A task in `found` may already be completed or skipped. It cannot begin, so it is not listed as freed.
+    // Leave out a task that is already completed or skipped, because it does not begin now.
     let freed: Vec<TaskId> = found.iter().filter(|(_, status)| !status.is_met()).map(|(id, _)| *id).collect();
     moved.freed_count = u32::try_from(freed.len()).unwrap_or(u32::MAX);
     moved.freed = freed.into_iter().take(limits::FREED_TASKS_MAX).collect();

@@ -50,7 +50,8 @@ pub(crate) fn claim(case: &mut Case<'_>, id: TaskId) -> Result<Reply, DecisionSt
     give(case, task, workflow, agent, &start)
 }
 
-/// Ends the expired claims of other tasks that the checks of a new claim found.
+/// Ends the expired claims of other tasks that would prevent a new claim. The checks of the new claim collected them in
+/// `start`.
 pub(crate) fn end_dead(case: &mut Case<'_>, start: &ClaimStart) {
     for (other, holder) in start.dead.iter().filter_map(|other| Some((other, other.holder()?))) {
         case.end_lease(other, holder, Cause::Expired, None);

@@ -1,4 +1,5 @@
-//! Conditions: facts about the project that need a person. A runner or a person sets and clears them.
+//! The rules for conditions, which are facts about the project that need a person. A runner or a person records and
+//! clears them.
 
 use crate::case::Case;
 use crate::check;
@@ -11,7 +12,7 @@ use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::world::{DecisionStop, NumberNeed};
 
-/// Refuses a caller that may not set or clear conditions: an agent or a coordinator.
+/// Refuses an agent or a coordinator, because only people and runners may record and clear facts that need a person.
 fn may_change(case: &Case<'_>) -> Result<(), DecisionStop> {
     match case.rights {
         Rights::Person | Rights::Script | Rights::Runner | Rights::Engine => Ok(()),
@@ -23,7 +24,8 @@ fn may_change(case: &Case<'_>) -> Result<(), DecisionStop> {
     }
 }
 
-/// Sets a condition. When a condition of this kind and subject exists, its text is updated and its beginning stays.
+/// Records a condition, which is a fact about the project that needs a person. If a condition with this kind and
+/// subject exists, replaces its text and keeps the time at which it began.
 pub(crate) fn set(
     case: &mut Case<'_>,
     (kind, subject): (ConditionKind, &str),
@@ -58,7 +60,7 @@ pub(crate) fn set(
     Ok(Reply::ConditionSet { new })
 }
 
-/// Clears a condition. Clearing a condition that does not exist changes nothing.
+/// Clears a condition (a fact about the project that needs a person). Does nothing when the condition does not exist.
 pub(crate) fn clear(case: &mut Case<'_>, kind: ConditionKind, subject: &str) -> Result<Reply, DecisionStop> {
     check::path("subject", subject)?;
     may_change(case)?;

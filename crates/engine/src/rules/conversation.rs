@@ -119,7 +119,7 @@ pub(crate) fn end(case: &mut Case<'_>, conversation: &str) -> Result<Reply, Deci
     Ok(Reply::SessionClosed { released })
 }
 
-/// Returns whether the agent's last registration was on a live connection of another client than the caller's. Any
+/// Returns true when the agent's last registration was on a live connection of another client than the caller's. Any
 /// client could report the name of another client's conversation, because such a name is not a secret. So a hook of one
 /// client must not change the agents of another client.
 fn is_foreign(case: &Case<'_>, agent: &Agent) -> bool {

@@ -1,4 +1,5 @@
-//! Deliveries: the work of completed tasks in git, which people merge, drop, and take back.
+//! The rules for deliveries, which record the work of completed tasks in git. People merge the work, drop it, or take
+//! dropped work back.
 
 use crate::case::Case;
 use crate::check;
@@ -15,7 +16,7 @@ use crate::reply::Reply;
 use crate::task::Task;
 use crate::world::DecisionStop;
 
-/// Returns the delivery of a task that a runner completes.
+/// Makes the delivery (the record of a task's work in git) from the report of a runner that completes the task.
 pub(crate) fn reported(
     case: &Case<'_>,
     task: &Task,
@@ -32,7 +33,7 @@ pub(crate) fn reported(
     Ok(delivered(case, task, agent, (report.check.clone(), report.work.clone(), state)))
 }
 
-/// Returns a new delivery of a task.
+/// Makes a new delivery, which is the record of a task's work in git.
 pub(crate) fn delivered(
     case: &Case<'_>,
     task: &Task,
@@ -43,7 +44,7 @@ pub(crate) fn delivered(
     Delivery { task, workflow, attempt, agent, check, work, state, created: case.now, updated: case.now }
 }
 
-/// Refuses texts of a report that are too long for the store.
+/// Refuses a report about work in git when one of its texts is too long to be stored.
 pub(crate) fn check_report(check: &CheckOutcome, work: &DeliveredWork) -> Result<(), Refusal> {
     let texts = [("branch", &work.branch), ("base", &work.base), ("commit", &work.commit), ("tree", &work.tree)];
     texts.into_iter().try_for_each(|(field, text)| check::path(field, text))?;
@@ -61,7 +62,7 @@ pub(crate) fn check_report(check: &CheckOutcome, work: &DeliveredWork) -> Result
     check::optional(said.map(String::as_str), |text| check::size("check", text, limits::SUMMARY_BYTES_MAX))
 }
 
-/// Refuses a caller that may not decide about work in git: an agent or a coordinator.
+/// Refuses an agent or a coordinator, because they may not decide about the work in git.
 fn decides(case: &Case<'_>) -> Result<(), DecisionStop> {
     match case.rights {
         Rights::Person | Rights::Script | Rights::Runner | Rights::Engine => Ok(()),
@@ -73,7 +74,7 @@ fn decides(case: &Case<'_>) -> Result<(), DecisionStop> {
     }
 }
 
-/// Records the branch of a whole workflow, which waits for a person from now on.
+/// Records the branch with the work of a whole workflow. From now on the work waits for a person to merge or drop it.
 pub(crate) fn deliver_workflow(
     case: &mut Case<'_>,
     id: WorkflowId,
@@ -96,8 +97,8 @@ pub(crate) fn deliver_workflow(
     Ok(Reply::DeliveryMoved { state: DeliveryState::Waiting })
 }
 
-/// Moves a delivery to another state. The caller names the state that it saw. When another caller was faster, the
-/// reply has the present state, which names that caller.
+/// Moves the work of a task or workflow to another state, for example to merged. `from` is the state that the caller
+/// saw. If another caller moved the work first, changes nothing and returns the present state.
 pub(crate) fn move_delivery(
     case: &mut Case<'_>,
     subject: DeliverySubject,

@@ -23,7 +23,8 @@ pub(crate) fn passage(case: &Case<'_>, task: &Task) -> Result<Option<ApprovalId>
         GateState::Closed => closed(None),
         GateState::Waiting(row) => closed(Some(row.id)),
         GateState::Open(row) => {
-            // The list of approvals may be out of date: a person may have revoked the approval after the list was made.
+            // Read the approval again, because the list may be out of date: a person may have revoked the approval
+            // since then.
             let row = case.world.approval(row.id)?;
             match row.state {
                 ApprovalState::Approved { .. } => Ok(Some(row.id)),
@@ -57,9 +58,8 @@ pub(crate) fn ask(case: &mut Case<'_>, asked: &AskApproval) -> Result<Reply, Dec
     if !begins || attempt != task.attempt + 1 {
         return Err(Refusal::state(format!("attempt {attempt} of {id} cannot begin now")).into());
     }
-    // If the person rejects the request, the task is blocked. If a dependency were open at that time, the blocked task
-    // would wait for a task that a change of the plan could replace. So the engine asks only when all dependencies are
-    // met.
+    // Ask a person only when all dependencies of the task are met, because a rejection blocks the task. Without this
+    // check, a blocked task could wait for a task that a later change of the plan replaces.
     dependencies_met(case, task)?;
     match gate_state(case.world, task, case.now)? {
         GateState::Missing => return Err(nothing().into()),
@@ -94,7 +94,7 @@ pub(crate) fn decided(case: &mut Case<'_>, approval: &Approval, said: &str) -> R
     let Some(WaitingTask { task: id, attempt, .. }) = approval.waiting else { return Ok(()) };
     let task = match case.task(id) {
         Ok((task, _)) => task,
-        // In this case the task was removed after the approval was asked for.
+        // The task was removed after the approval was asked for, so there is no task to block.
         Err(DecisionStop::Refused(_) | DecisionStop::Recorded(_)) => return Ok(()),
         Err(missing @ DecisionStop::Missing(_)) => return Err(missing),
     };

@@ -39,8 +39,8 @@ pub(crate) fn send(case: &mut Case<'_>, to: &Recipients, draft: &MessageDraft) -
     match to {
         Recipients::One(owner) => send_one(case, *owner, &envelope),
         Recipients::Slug(slug) if slug == "human" => send_one(case, MailboxOwner::Human, &envelope),
-        // A text that does not have the form of a slug (an agent's short name) is refused without asking the store,
-        // because a database may not accept such a text as a parameter.
+        // Refuse a text that is not a slug (an agent's short name) without asking the store, because a database may not
+        // accept such a text as a parameter.
         Recipients::Slug(slug) if !is_slug(slug) => Err(Refusal::RecipientNotFound { recipient: slug.clone() }.into()),
         Recipients::Slug(slug) => {
             let found = case.world.ask(&AgentIdNeed::WithSlug(slug.clone()))?.first().copied();
@@ -150,7 +150,7 @@ pub(crate) fn notify(case: &mut Case<'_>, agents: &[AgentId], draft: &MessageDra
     case.world.want(owners.iter().map(|owner| Need::Mailbox(*owner)))?;
     let envelope = Envelope { from: Actor::Engine, thread: ThreadId::next(&mut case.ids), draft };
     for owner in owners {
-        // An agent that has unregistered is skipped.
+        // Skip an agent that has unregistered, because it no longer reads messages.
         let Ok(slug) = slug_of(case, owner) else {
             continue;
         };

@@ -15,9 +15,9 @@ use crate::rules::approval::{PAST, answer_task, is_of_this_attempt, moved, open}
 use crate::task::{Status, Task, TaskState};
 use crate::world::{DecisionStop, Need, TaskRowNeed};
 
-/// Revokes approvals that this command made useless. When a claim ends, or continues without the answer that it waited
-/// for, the pending requests of the claim need no decision any more. When a claim ends, the approvals that a person
-/// gave to it end, too.
+/// Revokes the approvals that are no longer needed after this command. When a claim ends, its pending requests and the
+/// approvals that a person gave to it are revoked. When a claim continues without the answer that it waited for, only
+/// its pending requests are revoked.
 #[expect(clippy::wildcard_enum_match_arm, reason = "few events end the waiting for an answer")]
 pub(crate) fn withdraw(case: &mut Case<'_>) -> Result<(), DecisionStop> {
     let mut moot: Vec<(TaskId, Moot)> = Vec::new();
@@ -70,8 +70,7 @@ fn end_open(case: &mut Case<'_>, task: TaskId, moot: &Moot) -> Result<(), Decisi
                 false
             }
         };
-        // If this command has already changed the approval, for example by a person's decision, the approval is not
-        // revoked here.
+        // Do not revoke an approval that this command has already changed, for example by a person's decision.
         let by_itself =
             |event: &Event| matches!(event, Event::ApprovalMoved { approval: moved } if moved.id == approval.id);
         if is_moot && !case.events.iter().any(by_itself) {
@@ -82,9 +81,8 @@ fn end_open(case: &mut Case<'_>, task: TaskId, moot: &Moot) -> Result<(), Decisi
     Ok(())
 }
 
-/// Consumes the approvals that an agent got while its program did not run. This function is called when the agent's
-/// session continues, or when the runner starts the agent's program for the task `only`. Revokes the approvals that
-/// belong to an earlier attempt.
+/// Consumes the approvals that a person gave while the agent's program did not run, because the program continues now.
+/// With `only`, consumes only the approvals of this task. Revokes an approval that belongs to an earlier attempt.
 pub(crate) fn take_up(case: &mut Case<'_>, agent: AgentId, only: Option<TaskId>) -> Result<(), DecisionStop> {
     let list = ApprovalQuery::OpenOfAgent { agent, limit: limits::EXPIRED_APPROVALS_MAX };
     let rows = case.world.ask(&list)?;
@@ -107,9 +105,9 @@ pub(crate) fn take_up(case: &mut Case<'_>, agent: AgentId, only: Option<TaskId>)
     Ok(())
 }
 
-/// Revokes the given approvals of an agent that unregisters, and its pending requests without a task, because no other
-/// agent could use them. A pending request of a paused task stays: after the decision, another agent can claim the
-/// task.
+/// Revokes approvals of an agent that unregisters: the approvals that a person gave, and the pending requests without a
+/// task. No other agent could use them. A pending request of a paused task stays, because another agent can claim the
+/// task after the decision.
 pub(crate) fn void(case: &mut Case<'_>, agent: AgentId) -> Result<(), DecisionStop> {
     let list = ApprovalQuery::OpenOfAgent { agent, limit: limits::EXPIRED_APPROVALS_MAX };
     let rows = case.world.ask(&list)?;
@@ -142,7 +140,7 @@ pub(crate) fn expire(case: &mut Case<'_>, approval: &Approval) -> Result<(), Dec
     answer_task(case, approval, "expired: no person decided in time")
 }
 
-/// Returns whether this command already gave the task an answer. When several requests of one claim expire together,
+/// Returns true when this command already gave the task an answer. When several requests of one claim expire together,
 /// only the first one resumes the task.
 fn is_answered(case: &Case<'_>, approval: &Approval) -> bool {
     let Some(WaitingTask { task, .. }) = approval.waiting else { return false };
@@ -163,7 +161,7 @@ pub(crate) fn expire_all(case: &mut Case<'_>) -> Result<Reply, DecisionStop> {
     let found: Vec<ApprovalId> = rows.iter().map(|row| row.id).collect();
     let mut expired = 0;
     for id in &found {
-        // The list of approvals may be out of date: a person may have decided after the list was made.
+        // Read the approval again, because the list may be out of date: a person may have decided since then.
         let approval = case.world.approval(*id)?;
         if approval.is_over(case.now) {
             expire(case, approval)?;

@@ -60,8 +60,8 @@ pub(crate) fn take(case: &mut Case<'_>, channel: Channel) -> Result<Reply, Decis
     only_a_timer(case)?;
     let list = ApprovalQuery::DueNotices { channel, now: case.now, limit: limits::NOTICES_LOOKED_AT };
     for id in case.world.ask(&list)?.iter().map(|row| row.id) {
-        // The list of due notices may be out of date: a person may have decided about the approval, or another sender
-        // may have taken the notice.
+        // Read the approval and the notice again, because the list of due notices may be out of date. A person may have
+        // decided about the approval, or another sender may have taken the notice.
         let approval = case.world.approval(id)?;
         let known = case.world.notice(id, channel)?;
         if !waits(case, approval) || known.is_some_and(|known| !known.is_due(case.now)) {
@@ -97,7 +97,7 @@ pub(crate) fn settle(
         None => shown(case, approval, channel.via()),
         Some(problem) => {
             notice.next = Notice::pause(tries).map(|pause| case.now + pause);
-            // The error text of a server may contain a zero byte, which a database cannot store.
+            // Remove zero bytes from the error text of a server, because a database cannot store them.
             let said = problem.chars().filter(|letter| *letter != '\0').take(limits::PROBLEM_CHARS_MAX);
             notice.problem = Some(said.collect());
         }

@@ -241,8 +241,8 @@ pub(crate) fn create_template(
         check::name("variables", variable)?;
         check::size("variables", value, limits::TEXT_BYTES_MAX)?;
     }
-    // The names in a template may contain variables, so the plan is checked before the variables are replaced. A
-    // mistake that the check finds now would remain after the variables are replaced.
+    // Check the plan now, although its names may still contain variables. So a dependency must have exactly the text of
+    // the other task's name, including the variables in it.
     Plan::whole(body.tasks.clone())?;
     if *case.world.ask(&BoolNeed::TemplateNamed(name.to_owned()))? {
         return Err(Refusal::DuplicateTemplate { name: name.to_owned() }.into());

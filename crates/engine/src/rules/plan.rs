@@ -63,7 +63,7 @@ pub(crate) fn set(
     Ok(Reply::PlanSet { workflow: id, tasks, groups: groups.to_vec(), task_ids })
 }
 
-/// Inserts the tasks of a piece and gives them the next numbers.
+/// Inserts the tasks of a piece (a part of a plan) and gives them the next task numbers.
 pub(crate) fn insert(
     case: &mut Case<'_>,
     workflow: WorkflowId,
@@ -75,7 +75,7 @@ pub(crate) fn insert(
     Ok(())
 }
 
-/// Returns the number of the next task that is stored.
+/// Returns the number for the next new task. It is one higher than the last number that was given.
 pub(crate) fn next_number(case: &Case<'_>) -> Result<u32, DecisionStop> {
     Ok(case.world.ask(&NumberNeed::LastTaskNumber)?.saturating_add(1))
 }
@@ -114,7 +114,7 @@ fn drafting(case: &mut Case<'_>, workflow: WorkflowId, token: &str) {
     case.events.push(Event::Drafting { workflow, draft: Some(draft) });
 }
 
-/// Returns the workflow if its unfinished plan has this token. Refuses otherwise.
+/// Returns the workflow if this token belongs to its unfinished plan. Refuses any other token.
 fn own_draft(case: &Case<'_>, id: WorkflowId, token: &str) -> Result<Workflow, DecisionStop> {
     let workflow = in_planning(case, id)?;
     if workflow.draft.as_ref().is_none_or(|draft| draft.token != token) {

@@ -23,9 +23,9 @@ pub(crate) enum Loosening {
     Replace,
     /// Moves a blocked task to another status, so that it is no longer blocked.
     Unblock,
-    /// Gives a task back to its agent.
+    /// Gives a finished, blocked or failed task back to the agent that worked on it.
     SendBack,
-    /// Completes a task although its verification failed.
+    /// Completes a task as it is, although its verification failed or it changed no files.
     TakeAsIs,
 }
 
@@ -68,7 +68,8 @@ fn protected(case: &Case<'_>, act: String, by: Vec<Protection>) -> DecisionStop 
     Refusal::Protected { act, by, script: case.rights == Rights::Script }.into()
 }
 
-/// Refuses an act on a task, such as skipping it, when the caller may not loosen the task's protections.
+/// Refuses an act on a task, such as skipping it, when the caller may not loosen the task's protections (for example a
+/// required review).
 pub(crate) fn task(case: &Case<'_>, task: &Task, loosening: Loosening) -> Result<(), DecisionStop> {
     let by = protections(case, task)?;
     if by.is_empty() { Ok(()) } else { Err(refused(case, task, loosening, by)) }
@@ -143,19 +144,21 @@ pub(crate) fn replan(case: &Case<'_>, workflow: WorkflowId, dropped: &BTreeSet<T
     }
 }
 
-/// An act that changes the status or the settings of a workflow.
+/// An act that changes the status or the settings of a workflow, grouped by the callers that may do it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Steering {
     /// Suspending, resuming or reopening a workflow. A person or a coordinator may do this.
     Pause,
     End,
     Settings,
-    /// Putting a workflow that is over away, or bringing it back. A coordinator and a person's script may do this, too.
+    /// Archiving a workflow that is completed, failed or abandoned, or taking it out of the archive. A person, a
+    /// person's script or a coordinator may do this.
     Archive,
 }
 
 /// Refuses a change of a workflow's status or settings by a caller without the right to make it. A person or the engine
-/// may make every change. A coordinator may only suspend, resume and reopen the workflow.
+/// may make every change. A coordinator may suspend, resume, reopen and archive the workflow. A person's script may
+/// only archive it.
 pub(crate) fn workflow(
     case: &Case<'_>,
     workflow: &Workflow,
@@ -177,9 +180,9 @@ pub(crate) fn workflow(
     Err(protected(case, act, vec![Protection::Workflow]))
 }
 
-/// Keeps dependencies on protected tasks (for example, tasks with a required review) when a task is skipped. If the
-/// skipped task waits for protected tasks, each task that waited for the skipped task now waits for these protected
-/// tasks. Returns the tasks that wait for protected tasks now.
+/// Keeps the order of tasks when a task is skipped that waits for protected tasks (for example, tasks with a required
+/// review). Each task that waited for the skipped task now waits for those dependencies of the skipped task that are
+/// protected or wait for a protected task. Returns the tasks that waited for the skipped task.
 pub(crate) fn keep_dependencies(case: &mut Case<'_>, skipped: &Task) -> Result<BTreeSet<TaskId>, DecisionStop> {
     if skipped.unmet == 0 {
         return Ok(BTreeSet::new());

@@ -1,4 +1,5 @@
-//! Regaining a claim: its lease expired or the task was sent back, and no other agent took the task.
+//! Regaining a claim: an agent gets the same claim again after its lease expired or after its task was sent back. This
+//! is possible only while no other agent has taken the task.
 //!
 //! A machine that gives no sign of life for the length of a lease loses its claims. After that, other agents can take
 //! the tasks. When the machine wakes up, it asks for each of its claims again before it continues:
@@ -61,7 +62,7 @@ pub(crate) fn regain(case: &mut Case<'_>, id: TaskId, attempt: u32) -> Result<Re
     Ok(Reply::Claimed { task: id, attempt, until, review: task.review })
 }
 
-/// Returns whether no agent holds the task and no actor has changed its status since the lease expired. The status is
+/// Returns true when no agent holds the task and no actor has changed its status since the lease expired. The status is
 /// then pending, or failed if the attempts were used up.
 fn is_open(task: &Task) -> bool {
     match &task.state {
@@ -76,15 +77,16 @@ fn is_open(task: &Task) -> bool {
     }
 }
 
-/// The way in which the last claim of a task ended.
+/// The way in which the last claim of a task ended: its lease expired (`Clock`), or the task was sent back to its
+/// agent.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ClaimEnd {
     Clock,
     SentBack,
 }
 
-/// Returns the way in which this agent's claim of the task ended. Returns `None` when the last claim was not this
-/// agent's, or ended in another way.
+/// Returns the way in which this agent's claim of the task ended: the lease expired, or the task was sent back. Returns
+/// `None` when the last claim belonged to another agent, or ended in another way.
 fn claim_end(case: &Case<'_>, task: &Task, agent: AgentId) -> Result<Option<ClaimEnd>, DecisionStop> {
     let after = task.checkpoints.saturating_sub(NOTES_MAX);
     let need = CheckpointNeed { task: task.id, after, limit: NOTES_MAX };

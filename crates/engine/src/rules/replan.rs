@@ -67,7 +67,8 @@ pub(crate) fn add(
 ) -> Result<Reply, DecisionStop> {
     check::optional(after, |text| check::name("after_task", text))?;
     let workflow = replannable(case, id)?;
-    // Finished tasks stay in the standing list, so only its open tasks count.
+    // The standing list (the one workflow for single tasks) keeps its finished tasks forever. So only its open tasks
+    // count against the limit.
     let counted = if workflow.standing { workflow.open } else { workflow.tasks };
     if usize::try_from(counted).unwrap_or(usize::MAX) >= limits::PLAN_TASKS_MAX {
         return Err(Refusal::state(format!("the workflow has {counted} tasks, which is the limit")).into());
@@ -131,8 +132,8 @@ pub(crate) fn remove(case: &mut Case<'_>, id: WorkflowId, task: TaskId) -> Resul
     let mut waits = Vec::new();
     for dependent in dependents {
         let has = world.ask(&TaskIdNeed::Dependencies(*dependent))?;
-        // `unmet` is the number of open tasks that a task waits for. The stored number includes the removed task, which
-        // was open, so 1 is subtracted.
+        // `unmet` is the number of open tasks that a task waits for. Subtract 1, because the stored number includes the
+        // removed task, which was open.
         let mut unmet = world.task(*dependent)?.unmet.saturating_sub(1);
         for dependency in dependencies.iter().filter(|id| !has.contains(id)) {
             rewired.push((*dependent, *dependency));
@@ -143,7 +144,7 @@ pub(crate) fn remove(case: &mut Case<'_>, id: WorkflowId, task: TaskId) -> Resul
     let reply = Reply::TaskRemoved { task, rewired: u32::try_from(rewired.len()).unwrap_or(u32::MAX) };
     let name = removed.name.clone();
     case.events.push(Event::TaskRemoved { workflow: id, task, name, rewired, waits });
-    // Removing the last task does not complete the workflow: the caller may add a task next.
+    // Do not complete a workflow whose last task was removed, because the caller may add a task next.
     if workflow.tasks > 1 {
         settle(case, &workflow, workflow.open.saturating_sub(1))?;
     }

@@ -118,8 +118,8 @@ pub(crate) fn start(case: &mut Case<'_>, start: &StartRound) -> Result<Reply, De
     let issued = all.iter().map(|finding| finding.name.clone()).collect();
     let mut told = Vec::new();
     for (name, decision) in &start.decisions {
-        // A decision about a finding that the review does not have is skipped here. The reviewing agent answers that it
-        // does not know the finding.
+        // Skip a decision about a finding that the review does not have. The reviewing agent answers that it does not
+        // know the finding.
         if let Some(finding) = all.iter_mut().find(|finding| finding.name == *name) {
             let decided = Decided { decision: decision.clone(), by, at: case.now, told: Some(start.number) };
             finding.state = FindingState::Decided(Box::new(decided));

@@ -55,7 +55,7 @@ pub(crate) fn write(
         }
     }
     let before = stored.map(|section| section.body.clone());
-    // If the new body equals the old one, no change is recorded.
+    // Record no change when the new body of the project context's section equals the old one.
     if before.as_ref() == Some(body) {
         return Ok(Reply::SectionWritten { version });
     }

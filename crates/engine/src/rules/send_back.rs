@@ -1,4 +1,5 @@
-//! Sending a task back to its agent, and taking its work as it is: what a person decides about the result of a task.
+//! The rules for a person's decision about the result of a task: send the task back to its agent, or take its work as
+//! it is.
 
 use crate::case::Case;
 use crate::check;
@@ -20,10 +21,12 @@ use crate::task::{BlockKind, Status, Task, TaskState};
 use crate::workflow::WorkflowStatus;
 use crate::world::DecisionStop;
 
-/// The number of newest turns that are searched for the agent that worked on the task last.
+/// The maximum number of turns (runs of agents' programs) that are searched for the agent that worked on the task last.
+/// The newest turns are searched.
 const TURNS_MAX: u32 = 20;
 
-/// Gives a task back to its agent with the same attempt number. The text is a checkpoint of the task.
+/// Gives a task back to the agent that worked on it, with the same attempt number. Stores the text, which says what the
+/// agent must change, as a checkpoint of the task.
 pub(crate) fn send_back(
     case: &mut Case<'_>,
     id: TaskId,
@@ -44,7 +47,7 @@ pub(crate) fn send_back(
         return Err(Refusal::state("the workflow is abandoned, so no agent works on its tasks").into());
     }
     let agent = last_agent(case, task)?;
-    // Load the task's detail, because the outcome of the attempt in it is cleared.
+    // Load the task's detail (its long texts). It has the outcome of the ended attempt, which this command clears.
     case.world.detail(id)?;
     let by = case.actor()?;
     let record = SentBack { agent, notes: notes.to_vec(), work: delivery.as_ref().map(|row| row.work.clone()) };
@@ -64,7 +67,8 @@ pub(crate) fn send_back(
     Ok(Reply::Moved { status: Status::Pending })
 }
 
-/// Refuses a caller that may not send the task back.
+/// Refuses a caller that may not send this task back. Agents and runners never may. A coordinator may only if the task
+/// has no protections, such as a required review.
 fn may_send_back(case: &Case<'_>, task: &Task) -> Result<(), DecisionStop> {
     let may = match case.rights {
         Rights::Person | Rights::Script | Rights::Engine => true,
@@ -74,8 +78,8 @@ fn may_send_back(case: &Case<'_>, task: &Task) -> Result<(), DecisionStop> {
     if may { Ok(()) } else { Err(protect::persons_act(case, task, Loosening::SendBack)?) }
 }
 
-/// Returns the work that waits in git, when the task is completed. Refuses a task that cannot be sent back, and says
-/// what to do instead.
+/// Returns the delivery of a completed task, whose work in git waits for a person. Returns `None` for a blocked or
+/// failed task. Refuses a task that cannot be sent back; the refusal says what the caller can do instead.
 fn returnable<'a>(case: &Case<'a>, task: &Task) -> Result<Option<&'a Delivery>, DecisionStop> {
     let refused = |problem: &str| Err(Refusal::state(problem).into());
     match &task.state {
@@ -113,7 +117,7 @@ fn returnable<'a>(case: &Case<'a>, task: &Task) -> Result<Option<&'a Delivery>, 
     }
 }
 
-/// Returns the agent that worked on the task's last attempt. Returns `None` when no record names it.
+/// Returns the agent that worked on the task last. Returns `None` when the store does not know that agent.
 fn last_agent(case: &Case<'_>, task: &Task) -> Result<Option<AgentId>, DecisionStop> {
     let by = match &task.state {
         TaskState::Completed { by, .. } | TaskState::Failed { by, .. } => Some(*by),
@@ -132,7 +136,8 @@ fn last_agent(case: &Case<'_>, task: &Task) -> Result<Option<AgentId>, DecisionS
     Ok(last.map(|turn| turn.agent))
 }
 
-/// Completes a task as it is, under a person's name: a task whose verification failed, or one that changed no files.
+/// Completes a task as it is, under a person's name. This is possible for a task whose verification failed, or that
+/// changed no files.
 pub(crate) fn take_as_is(
     case: &mut Case<'_>,
     id: TaskId,
@@ -176,7 +181,8 @@ pub(crate) fn take_as_is(
                     Refusal::state("the task is completed; only a task without changes is taken as it is").into()
                 );
             };
-            // There is nothing to merge, so the work waits no longer.
+            // The task changed no files, so there is nothing to merge. Record its work as dropped, so that it no longer
+            // waits for a person.
             let state = DeliveryState::Dropped { by: actor, at: case.now, kept_as: None };
             let delivery = Delivery { check, state, updated: case.now, ..row };
             case.events.push(Event::Delivered { delivery: Box::new(delivery) });

@@ -42,8 +42,8 @@ pub(crate) fn move_task(
         protect::task(case, task, loosening)?;
     }
     let actor = may_move(case, task, attempt, target)?;
-    // The claim of a held task has checked the dependencies. A dependency that was sent back since then does not stop
-    // the holder.
+    // Check the dependencies only for a task that no agent holds. A held task was checked when it was claimed, and its
+    // holder may continue even if a dependency was sent back since then.
     if from == Status::Pending && target != Status::Skipped && task.holder().is_none() {
         dependencies_met(case, task)?;
     }
@@ -59,16 +59,16 @@ pub(crate) fn move_task(
     Ok(reply)
 }
 
-/// Returns the delivery that a completion reports. Returns `None` for other moves, and for a completion without work in
-/// git.
+/// Returns the delivery (the record of the work in git) that a runner reports when it completes a task. Returns `None`
+/// for other moves, and for a task without work in git.
 fn delivered(case: &Case<'_>, task: &Task, to: &Target) -> Result<Option<Delivery>, DecisionStop> {
     let Target::Completed { delivery: Some(report), .. } = to else { return Ok(None) };
     let agent = task.holder().ok_or_else(|| Refusal::state("no agent holds the task; claim it first"))?;
     delivery::reported(case, task, agent, report).map(Some)
 }
 
-/// Returns the way in which a change of the status can loosen a task's protections: it skips the task, or it unblocks
-/// the task. Returns `None` for other changes.
+/// Returns the act by which a change of the status can loosen a task's protections, such as a required review: skipping
+/// the task or unblocking it. Returns `None` for other changes.
 fn loosens(task: &Task, target: Status) -> Option<Loosening> {
     match (task.status(), target) {
         (_, Status::Skipped) => Some(Loosening::Skip),
@@ -77,7 +77,7 @@ fn loosens(task: &Task, target: Status) -> Option<Loosening> {
     }
 }
 
-/// A change of a task's status: the task, its workflow, and the actor that makes the change.
+/// The input for a change of a task's status: the task, its workflow, and the actor that makes the change.
 pub(crate) struct StatusStep<'a> {
     pub(crate) task: &'a Task,
     pub(crate) workflow: &'a Workflow,
@@ -136,7 +136,7 @@ fn stay(case: &mut Case<'_>, task: &Task, attempt: Option<u32>, to: &Target) -> 
         }
     }
     if asked.as_ref().is_some_and(|asked| asked != recorded) {
-        // This request repeats an earlier one, but with a different text. If the reply reported success, the caller
+        // Refuse a request that repeats an earlier one with a different text. If the reply reported success, the caller
         // would not learn that the new text was not stored.
         return Err(Refusal::InvalidTransition { from: task.status(), to: to.status() }.into());
     }
@@ -292,7 +292,8 @@ fn resume(
     };
     let mut note = summary.map(|summary| Note::plain(kind, summary));
     if let (true, Some(note)) = (gone, &mut note) {
-        // When the agent registers again before another agent claims the task, it continues with the same attempt.
+        // The agent of the task has unregistered here. This record lets the agent continue with the same attempt if it
+        // registers again before another agent claims the task.
         note.detail = SentBack { agent: Some(held.agent), notes: Vec::new(), work: None }.json();
     }
     moved.checkpoint = note.map(|note| Checkpoint::after(task, &mut case.ids, step.actor, note, case.now));
@@ -302,13 +303,14 @@ fn resume(
     Ok(TaskState::InProgress { lease: case.fresh_lease(held.agent, step.workflow) })
 }
 
-/// Returns whether the retry of a failed task sets its number of used attempts back to 0. That is so for a caller that
-/// may act on tasks of others. Any other caller may retry only while the task has attempts left.
+/// Returns true when the retry of a failed task sets its number of used attempts back to 0. That is so for a caller
+/// that may act on tasks of others. Any other caller may retry only while the task has attempts left.
 fn retry(case: &Case<'_>, task: &Task) -> Result<bool, DecisionStop> {
     if task.status() != Status::Failed {
         return Ok(false);
     }
-    // Load the task's detail (its long texts). It has the outcome of the failed attempt, which the retry clears.
+    // The retry clears the outcome of the failed attempt, which is stored in the task's detail. So the detail must be
+    // loaded, although its content does not matter here.
     case.world.detail(task.id)?;
     if !task.has_attempts_left() && !case.may_override() {
         let problem = "the task's attempts are used up; only a person or the coordinator may retry or replan it";
@@ -317,7 +319,7 @@ fn retry(case: &Case<'_>, task: &Task) -> Result<bool, DecisionStop> {
     Ok(case.may_override())
 }
 
-/// Returns whether the move skips the status `in_progress`: an agent holds the task, and the task goes from `pending`
+/// Returns true when the move skips the status `in_progress`: an agent holds the task, and the task goes from `pending`
 /// or `planning` directly to a later status. The log then shows `in_progress` between the two statuses.
 fn passes_through(task: &Task, target: Status) -> bool {
     let begins = matches!(task.status(), Status::Pending | Status::Planning);

@@ -70,8 +70,8 @@ impl Tables {
         rows.into_iter().cloned().collect()
     }
 
-    /// Returns the gated tasks (a person must approve each claim) that only lack the approval: agents could claim them
-    /// after a person approved the claim, and no person was asked for the approval.
+    /// Returns the gated tasks (a person must approve each claim) for which a person must be asked now. Only the
+    /// approval is missing, and no person was asked for it yet.
     pub(super) fn gated(&self, limit: u32) -> Vec<&Task> {
         let asked = |task: &Task| {
             let of = |row: &Approval| row.waiting.is_some_and(|waiting| waiting.task == task.id);

@@ -1,5 +1,5 @@
-//! Answers list queries for deliveries (the work of tasks and workflows in git) and conditions of the project from the maps in memory, with the same
-//! results as a database.
+//! Answers list queries for deliveries (the work of tasks and workflows in git) and for conditions (facts about the
+//! project that need a person) from the maps in memory, with the same results as a database.
 
 use super::Tables;
 use super::list::page;
@@ -9,7 +9,7 @@ use crate::list::{ConditionQuery, DeliveryQuery, WorkflowDeliveryQuery};
 
 impl Tables {
     pub(super) fn list_conditions(&self, query: &ConditionQuery) -> Vec<Condition> {
-        // A database sorts the kinds as texts.
+        // Sort the kinds of conditions as texts, because a database sorts them as texts, too.
         let place = |row: &&Condition| (row.since, row.kind.as_str(), row.subject.clone());
         page(self.conditions.values(), place, |_| true, query.limit).into_iter().cloned().collect()
     }

@@ -16,8 +16,8 @@ use crate::world::{CheckpointNeed, DecisionStop, Need, NumberNeed, TypedQuestion
 /// The maximum number of turns (runs of an agent's program) of one attempt that are read. Other limits stop an attempt
 /// before it reaches this number.
 const TURN_ROWS: u32 = 500;
-/// The maximum number of checkpoints of the task that are read. The newest checkpoints are read. The last question and
-/// its answer are among them.
+/// The maximum number of checkpoints of the task that are read. The newest checkpoints are read. This is enough,
+/// because the last question and its answer are among them.
 const CHECKPOINT_ROWS: u32 = 50;
 /// The maximum numbers of the newest verifications, approvals and questions of the task that are read. The runner needs
 /// only the rows of the task's last attempt, and one attempt has fewer rows than this.
@@ -62,7 +62,7 @@ pub fn attempt(world: &World, id: TaskId) -> Result<AttemptView, DecisionStop> {
     let rows = [Need::Workflow(task.workflow), Need::WorkflowDetail(task.workflow), Need::Detail(id), newest.need()];
     world.want(lists.into_iter().chain(rows))?;
     let of_attempt = |turn: &&Turn| turn.attempt == task.attempt;
-    // The approval of the task's gate is left out, because the claim has already used it up.
+    // Leave out the approval by which a person allowed this claim to begin, because the claim has already used it up.
     let from_here = |approval: &&Approval| !approval.is_gate();
     Ok(AttemptView {
         task: task.clone(),

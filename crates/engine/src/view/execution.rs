@@ -70,7 +70,7 @@ pub fn execution(
     let list = TaskQuery::Planned { workflow: id, statuses: Vec::new(), after, limit: limit.saturating_add(1) };
     let spent = SpentQuery(Whose::Workflow(id));
     world.want([RunnerQuery { limit: RUNNERS_MAX }.need(), spent.need(), list.need()])?;
-    // While the workflow's plan is not set, its tasks are hidden.
+    // Show no tasks while the workflow's plan is not set, because its tasks are hidden until then.
     let found = if is_planned(&workflow) { world.ask(&list)?.as_slice() } else { &[] };
     let page = paged(found, limit, |task: &Task| (task.sequence, task.id));
     // Turns (runs of agents' programs) and costs are loaded only for some tasks: a task that was never claimed had no

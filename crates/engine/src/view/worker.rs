@@ -33,7 +33,7 @@ pub fn context(world: &World, id: TaskId, checkpoints: u32, prior_full: bool) ->
     let prior: Vec<Task> = if view.detail.context_from.is_empty() {
         world.ask(&finished)?.clone()
     } else {
-        // A task that `context_from` names but that was removed from the plan is skipped.
+        // Skip a task that `context_from` names but that was removed from the plan.
         view.detail.context_from.iter().filter_map(|task| world.tasks.get(task)?.clone()).collect()
     };
     let (prior, prior_more) = cut(prior, usize::try_from(PRIOR_ROWS).unwrap_or(usize::MAX));

@@ -41,10 +41,10 @@ pub trait TypedQuestion: Clone + Ord + Into<Need> + 'static {
         self.clone().into()
     }
 
-    /// Returns the map of loaded answers to questions of this type.
+    /// Returns the loaded answers to questions of this type, as a map from question to answer.
     fn answers(maps: &AnswerMaps) -> &BTreeMap<Self, Self::Answer>;
 
-    /// Returns the map of loaded answers to questions of this type, so that an answer can be added.
+    /// Returns the same map as `answers`, but mutable, so that an answer can be added.
     fn answers_mut(maps: &mut AnswerMaps) -> &mut BTreeMap<Self, Self::Answer>;
 }
 
@@ -67,7 +67,7 @@ impl LoadedAnswers {
 /// question, the type of its answer, and the map that keeps the answers.
 macro_rules! questions {
     ($($holder:ident::$variant:ident($question:ty) => $answer:ty, in $map:ident;)*) => {
-        /// The answers to questions: one map for each type of question.
+        /// The loaded answers to questions about the state: one map for each type of question.
         #[derive(Debug, Clone, Default, PartialEq)]
         pub struct AnswerMaps {
             $($map: BTreeMap<$question, $answer>,)*

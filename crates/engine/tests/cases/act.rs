@@ -1,4 +1,4 @@
-//! Runs the command of one line of a test script and shows the answer.
+//! Runs the command that one line of a test script gives, and shows its answer as text.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +33,8 @@ pub(crate) fn act(bench: &mut Bench, who: &str, mut words: Words) -> Result<Stri
     Ok(show::answer(bench, &command, &answer))
 }
 
-/// Registers an agent under the name that the script gives it: `a register`, `a@c1 register role=pm`.
+/// Registers an agent under the name that the script gives it: `a register`, or `a@c1 register role=pm` over the
+/// connection `c1`.
 fn register(bench: &mut Bench, who: &str, mut words: Words) -> Result<String, String> {
     let (name, connection) = who.split_once('@').map_or((who, String::new()), |(name, at)| (name, format!("@{at}")));
     let caller = bench.caller(&connection, &mut words)?;
@@ -96,15 +97,15 @@ pub(crate) fn target(status: Status, text: Option<String>, kind: BlockKind) -> T
     }
 }
 
-/// Binds the ids in a reply to the short names that the script uses for them.
+/// Remembers the ids in a reply under the short names that the test script uses for them.
 fn bind(bench: &mut Bench, command: &Command, reply: &Reply, bound: Option<&str>) {
     match (command, reply) {
         (Command::CreateWorkflow(create), Reply::WorkflowCreated { workflow, .. }) => {
             bench.bind("wf", bound.unwrap_or(&create.name), workflow);
         }
         (_, Reply::ListOpened { workflow, .. }) => bench.bind("wf", "Tasks", workflow),
-        // The reply has at most one page of the plan's tasks, or no tasks at all. So this code reads the tasks from the
-        // state in memory.
+        // Read the tasks from the state in memory, because the reply has at most one page of the plan's tasks, or no
+        // tasks at all.
         (Command::Replan { workflow, .. } | Command::StagePlan { workflow, .. }, _)
         | (_, Reply::PlanSet { workflow, .. }) => {
             let of = bench.tables.tasks.values().filter(|task| task.workflow == *workflow);

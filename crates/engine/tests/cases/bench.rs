@@ -1,4 +1,4 @@
-//! The test bench of one script: the state in memory, the time, and the ids behind the script's short names.
+//! The test bench that runs one test script: the state in memory, the time, and the ids for the script's short names.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +14,10 @@ use crate::{act, show, view};
 pub(crate) struct Bench {
     pub(crate) tables: Tables,
     pub(crate) now: Timestamp,
-    /// The events that were logged since the script's last `log` line. The first text is the topic and sender of the
-    /// event, the second text is the event's name.
+    /// The events that were logged since the script's last `log` line. The first text of a pair is the topic (log) and
+    /// the sender of the event, the second text is the event's name.
     pub(crate) log: Vec<(String, String)>,
-    /// The id of each short name that the script uses. `names` has the short name of each id.
+    /// `ids` has the id for each short name that the script uses. `names` has the short name for each id.
     ids: BTreeMap<(&'static str, String), String>,
     pub(crate) names: BTreeMap<String, String>,
     seed: u128,
@@ -40,7 +40,7 @@ impl Words {
         self.plain.pop_front()
     }
 
-    /// Takes a word of a script line that acts as a flag. Returns whether the line has the word.
+    /// Removes a word that acts as a flag from the script line. Returns true when the line had the word.
     pub(crate) fn flag(&mut self, word: &str) -> bool {
         let before = self.plain.len();
         self.plain.retain(|other| other != word);
@@ -129,8 +129,8 @@ impl Bench {
         caller.work = words.named("work");
         caller.lock_owner = words.named("lock").map(|owner| self.lock_owner(&owner));
         if let Some(key) = words.named("key") {
-            // The fingerprint that belongs to an idempotency key covers the whole request, as in a real call, even if a
-            // large plan is sent in several commands.
+            // Make the fingerprint of the call from the words of the line. So it stays the same when a large plan is
+            // sent in several commands, as in a real call.
             let fingerprint = words.named("call").unwrap_or_else(|| format!("{words:?}"));
             // When the call has a connection, the engine itself finds the owner of the idempotency key, as in a real
             // call.
@@ -219,7 +219,7 @@ impl Bench {
         self.known("ag", name).is_some()
     }
 
-    /// Returns the short name of an id. A new id gets a short name with the next number.
+    /// Returns the script's short name for an id. An id without a short name gets one that ends with the next number.
     pub(crate) fn numbered(&mut self, prefix: &'static str, letter: &str, id: &impl std::fmt::Display) -> String {
         if let Some(name) = self.names.get(&id.to_string()) {
             return name.clone();
@@ -262,7 +262,8 @@ impl Bench {
         self.id("tmpl", name)
     }
 
-    /// Returns the owner of a lock: an agent's id, or a plain text.
+    /// Returns the owner of a lock that a script line names: the id of an agent if an agent has this name, else the
+    /// text itself.
     pub(crate) fn lock_owner(&mut self, text: &str) -> String {
         if self.knows_agent(text) { self.agent(text).to_string() } else { text.to_owned() }
     }

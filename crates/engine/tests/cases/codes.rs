@@ -27,8 +27,8 @@ fn text() -> String {
     "x".to_owned()
 }
 
-/// Returns one refusal of each kind, in the order of the function `position`. The compiler reports a kind that
-/// `position` does not name, and a test compares the two lists.
+/// Returns one refusal of each kind. The function `position` has the same kinds in the same order. Its match must name
+/// every kind, and a test compares it with this list, so this list cannot miss a kind.
 fn every() -> Vec<Refusal> {
     let (task, workflow, agent) = (TaskId::FIRST, WorkflowId::FIRST, AgentId::FIRST);
     vec![

@@ -1,5 +1,6 @@
-//! The verbs (command words) by which a test script plays the hooks of a client. The hooks report that a conversation
-//! is alive, that it ended, that a handoff is missing, or that a gate rule asks for an approval.
+//! The verbs (command words) by which a test script acts like the hooks of a client. The hooks report that a
+//! conversation is alive, that it ended, that a handoff (closing report) is missing, or that a gate rule asks for an
+//! approval.
 
 use engine::Command;
 use engine::agent::Origin;

@@ -1,4 +1,5 @@
-//! The verbs of test scripts for work in git: what a completion delivers, and how people merge and drop it.
+//! The verbs (command words) of test scripts for work in git: a completed task delivers its work, and people merge or
+//! drop it.
 
 use engine::Command;
 use engine::delivery::{
@@ -10,7 +11,8 @@ use engine::sent_back::SendBackNote;
 use crate::bench::{Bench, Words};
 use crate::show::time;
 
-/// Reads the delivery of a completion: `branch=b check=checked within=c1`. Returns `None` without a branch.
+/// Reads the work that a script line delivers when it completes a task: `branch=b check=checked within=c1`. `within`
+/// names the commit of the workflow's branch that contains the work. Returns `None` when the line names no branch.
 pub(crate) fn report(words: &mut Words) -> Result<Option<DeliveryReport>, String> {
     let (branch, check, in_plan) = (words.named("branch"), words.named("check"), words.named("within"));
     let Some(branch) = branch else { return Ok(None) };
@@ -46,8 +48,8 @@ pub(crate) fn work(branch: String) -> DeliveredWork {
     }
 }
 
-/// Reads a command about work in git: `merge TASK into`, `drop TASK kept`, `wait_again TASK from`, `deliver WORKFLOW
-/// branch`. With `of=workflow`, the name is that of a workflow.
+/// Reads a command about work in git from a script line: `merge TASK into`, `drop TASK kept`, `wait_again TASK from`,
+/// `deliver WORKFLOW branch`. With `of=workflow`, the first word names a workflow and not a task.
 pub(crate) fn command(bench: &mut Bench, verb: &str, words: &mut Words) -> Result<Command, String> {
     let name = words.word("a name")?;
     if verb == "send_back" {
@@ -106,7 +108,7 @@ pub(crate) fn check(check: &CheckOutcome) -> String {
     }
 }
 
-/// Shows the work of a task in git.
+/// Shows the work of a task in git as one line of text.
 pub(crate) fn shown(row: &Delivery) -> String {
     let DeliveredWork { branch, files, added, removed, tries, .. } = &row.work;
     let work = format!("{branch} with {files} files +{added} -{removed} in {tries} tries");

@@ -7,7 +7,7 @@ pub(crate) struct Line {
     pub(crate) asked: String,
     pub(crate) expected: String,
     pub(crate) words: Vec<String>,
-    /// The text after the colon: the tasks of a plan.
+    /// The tasks of a plan, which the line has after its colon. Empty when the line has no such colon.
     pub(crate) tasks: String,
 }
 
@@ -35,8 +35,8 @@ impl Line {
     }
 }
 
-/// Returns the position of the colon that stands before the tasks of a plan: after a word, outside of quotes and
-/// braces.
+/// Returns the position of the colon in a script line that stands before the tasks of a plan. The colon follows a word
+/// and is outside of quotes and braces.
 fn colon(text: &str) -> Option<usize> {
     let (mut quoted, mut depth) = (false, 0);
     for (at, character) in text.char_indices() {
@@ -111,7 +111,7 @@ fn closing(text: &str) -> usize {
     text.len()
 }
 
-/// Joins the lines of a script. The answers of a block of lines begin in the same column.
+/// Joins the lines of a script into one text. Within a block of lines, all answers begin in the same column.
 pub(crate) fn aligned(lines: &[(String, Option<String>)]) -> String {
     const WIDTH_MAX: usize = 60;
     let width = |asked: &str| asked.chars().count();

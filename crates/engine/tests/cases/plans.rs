@@ -61,7 +61,8 @@ fn expanded(names: &[String]) -> Result<Vec<String>, String> {
     Ok(ranges.into_iter().flatten().collect())
 }
 
-/// Expands `x1..x3` to `x1`, `x2`, `x3`; any other text stays one name. A dash means a blank name, `\0` a zero byte.
+/// Expands `x1..x3` to `x1`, `x2`, `x3`; any other text stays one name. A dash stands for a blank name, `\0` for a zero
+/// byte.
 fn range(text: &str) -> Result<Vec<String>, String> {
     let Some((from, to)) = text.split_once("..") else {
         return Ok(vec![if text == "-" { String::new() } else { text.replace("\\0", "\0") }]);

@@ -1,5 +1,5 @@
-//! The small state in which the model checker checks the homes of agents: two agents, two connections and one gated
-//! task. An agent's home is the connection that registered it last.
+//! A small state for the model checker: two agents, two connections and one gated task (a person must approve each
+//! claim). The model checks the homes of the agents. An agent's home is the connection that registered it last.
 
 /// The number of agents, which is also the number of connections.
 pub(crate) const ACTORS: usize = 2;
@@ -31,7 +31,7 @@ pub(crate) enum TaskPlace {
     Skipped { by_person: bool },
 }
 
-/// The property of the model that a step broke. The model checker reports this property.
+/// The property of the model that a step broke. The model checker then reports the steps that led to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum HomeBreach {
     MovedWithoutRegistering,
@@ -46,7 +46,7 @@ pub(crate) enum HomeBreach {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct HomeWorld {
     pub(crate) agents: [AgentPlace; ACTORS],
-    /// For each connection, whether a process serves it.
+    /// One entry for each connection: true while a process serves the connection.
     pub(crate) open: [bool; ACTORS],
     pub(crate) task: TaskPlace,
     /// True when the agent that holds the task registered again on another connection while it held the task.
@@ -79,7 +79,7 @@ pub(crate) enum HomeAction {
     Die {
         connection: usize,
     },
-    /// The process of a connection is killed, and its machine notices that.
+    /// The process of a connection is killed. Its machine notices that and closes the connection.
     Close {
         connection: usize,
     },

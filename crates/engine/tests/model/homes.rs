@@ -1,9 +1,10 @@
-//! Checks a model of agents' homes (an agent's home is the connection that registered it last). The model checker tries
-//! every order in which two connections name, register, lose and resume two agents, with one gated task.
+//! Checks that an agent acts only over its home, which is the connection that registered it last. The model checker
+//! tries every order of steps in which two connections register two agents, make calls in their names, close, and open
+//! again. One task needs the approval of a person before it is claimed.
 //!
-//! The state of the model has no clock, and the number of steps has no limit. The time since an agent's last sign of
-//! life and the time until a lease ends are counted in ticks, up to the largest value that makes a difference for the
-//! rules. The engine itself computes each step from one state to the next.
+//! A state of the model contains no date. It contains the age of each agent's last sign of life and the rest of each
+//! lease, as small numbers with a maximum. So the number of different states is finite, and all of them are visited.
+//! The engine itself computes each step from one state to the next.
 
 use std::sync::Arc;
 
@@ -24,13 +25,15 @@ use crate::home_world::{
 };
 use crate::real::apply;
 
-/// The length of a tick in milliseconds. An agent without a claim counts as gone after a quarter of an hour of silence:
-/// two ticks are longer than a quarter of an hour, one tick is shorter.
+/// The length of a tick (the model's unit of time) in milliseconds. An agent without a claim counts as gone after a
+/// quarter of an hour of silence. One tick is shorter than that and two ticks are longer, so the agent counts as gone
+/// after two ticks.
 const TICK_MS: i64 = 8 * 60_000;
 const LEASE_TICKS: u8 = 2;
 /// The silence, in ticks, after which an agent counts as gone.
 const AGE_MAX: u8 = 2;
-/// The current time, which is the same in every state of the model.
+/// The time at which the engine runs every command of the model. It never changes, because a state of the model holds
+/// ages and remaining times, not dates.
 const NOW_MS: i64 = 1_000 * TICK_MS;
 const PRINCIPAL: &str = "user:u";
 
@@ -85,7 +88,7 @@ impl HomeModel {
         model
     }
 
-    /// Runs a command that prepares the state before the model starts.
+    /// Runs a command that prepares the state in memory before the model checker starts.
     fn settle(&mut self, caller: &Caller, command: &Command) -> Result<Reply, engine::Refusal> {
         apply(&mut self.base, caller, command, NOW_MS).reply
     }
@@ -106,8 +109,8 @@ impl HomeModel {
         open.map(|(_, session)| *session).collect()
     }
 
-    /// Returns whether the connection that registered the agent last is alive, as far as the machine of the connection
-    /// `via` can tell.
+    /// Returns true when the connection that registered the agent last is alive, as far as the machine of the
+    /// connection `via` can tell.
     fn home_lives(&self, world: &HomeWorld, agent: usize, via: usize) -> bool {
         let heard = match world.task {
             TaskPlace::Held { agent: holder, left } if holder == agent => left > 0,
@@ -191,7 +194,8 @@ impl HomeModel {
         world
     }
 
-    /// Lets the engine decide a command in the state `last`, with the planted fault of this model.
+    /// Lets the engine decide a command in the state `last`. The planted fault of this model, if it has one, is
+    /// applied.
     fn take(&self, last: &HomeWorld, caller: &Caller, command: &Command) -> (HomeWorld, Change) {
         let mut tables = self.tables(last);
         let mut caller = Caller { alive: self.alive(last), ..caller.clone() };
@@ -238,7 +242,7 @@ impl HomeModel {
         world
     }
 
-    /// Lets a person approve the next claim of the gated task, and claims the task at once.
+    /// Lets a person approve the next claim of the gated task, and then claims the task in the same step of the model.
     fn claim_with_approval(&self, last: &HomeWorld, caller: &Caller, command: &Command) -> HomeWorld {
         let mut tables = self.tables(last);
         let request = ApprovalRequest { operation: "begin".to_owned(), ..ApprovalRequest::default() };
@@ -255,8 +259,8 @@ impl HomeModel {
         self.read(&tables, last)
     }
 
-    /// Checks one step by comparing the states before and after it, without asking the engine. Returns the property
-    /// that the step broke, or `None`.
+    /// Compares the states before and after one step of the model, without asking the engine. Returns the property that
+    /// the step broke, or `None`.
     fn judge(&self, last: &HomeWorld, action: HomeAction, world: &HomeWorld) -> Option<HomeBreach> {
         for (number, (old, new)) in last.agents.iter().zip(&world.agents).enumerate() {
             let registered = match action {
@@ -391,7 +395,7 @@ impl Model for HomeModel {
     }
 
     fn next_state(&self, last: &HomeWorld, action: HomeAction) -> Option<HomeWorld> {
-        // The model stops at the first broken property, so no step follows it.
+        // Take no further step after a broken property, so that the model stops there.
         if last.breach.is_some() {
             return None;
         }

@@ -1,5 +1,5 @@
-//! Runs the engine as the step of the model: takes the rows of tasks and one command, and returns the new rows and the
-//! events.
+//! Computes each step of the model with the engine itself: takes the rows of tasks and one command, and returns the new
+//! rows and the events.
 //!
 //! A model's state must be small, so it has only the values that decisions about claims depend on. For each command,
 //! the engine's tables are built from this state, the engine decides and writes, and the new state is read from the
@@ -18,13 +18,14 @@ use engine::task::{Lease, Task, TaskState};
 use engine::workflow::WorkflowStatus;
 use engine::{Actor, Caller, Change, Command, Event, Millis, Reply, Rights, Stamp, Timestamp, World, decide, fold};
 
-/// The length of a tick, the model's unit of time, in milliseconds. It equals the shortest lease.
+/// The length of a tick (the model's unit of time) in milliseconds. It equals the shortest lease that a workflow may
+/// have, so every lease lasts at least one tick.
 pub(crate) const TICK_MS: i64 = 1_000;
 /// The number of crashes after which a task fails.
 const CRASHES_MAX: u32 = 2;
 const DONE: &str = "done";
 
-/// The state of a task in the model.
+/// The state of a task in the model: free, held by an agent, done or failed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Place {
     Free,
@@ -76,7 +77,7 @@ pub(crate) enum Ask {
     Sweep,
 }
 
-/// The result of a command in the model.
+/// The result of a command: the rows of the tasks after it, and the facts about it that the model checks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Outcome {
     pub(crate) rows: Vec<Row>,
@@ -112,7 +113,8 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    /// Creates a running workflow with its agents, by the engine's own commands.
+    /// Creates a running workflow with its tasks and agents, by giving the engine the same commands that real callers
+    /// give.
     pub(crate) fn new(agents: usize, tasks: usize, lease_ticks: i64, fault: Fault) -> Self {
         let mut engine = Self {
             base: Tables::default(),
@@ -153,7 +155,7 @@ impl Engine {
         self.tasks.iter().map(|_| Row { place: Place::Free, attempt: 0, crashes: 0 }).collect()
     }
 
-    /// Returns the engine's answer to a command at a time in ticks.
+    /// Returns the engine's answer to a command at the time `now`, which is in ticks (the model's unit of time).
     pub(crate) fn ask(&self, rows: &[Row], ask: Ask, now: i64) -> Outcome {
         let question = (rows.to_vec(), ask, now);
         if let Some(known) = self.known.lock().unwrap_or_else(PoisonError::into_inner).get(&question) {
@@ -271,7 +273,8 @@ impl Engine {
             TaskState::Pending { lease: Some(lease) }
             | TaskState::Planning { lease }
             | TaskState::InProgress { lease } => held(lease, false),
-            // The lease of a paused task does not expire, so its end does not matter.
+            // The lease of a paused task does not expire. So set its end to 0, to keep the number of states of the
+            // model small.
             TaskState::Paused { lease, .. } => held(&Lease { until: Timestamp(0), ..lease.clone() }, true),
             TaskState::Failed { .. } => Place::Failed,
             TaskState::Completed { by: Actor::Agent(by), .. } => Place::Done { by: self.agent(*by) },
@@ -290,7 +293,7 @@ impl Engine {
         self.tasks.iter().position(|task| *task == id).unwrap_or(usize::MAX)
     }
 
-    /// Runs a command that prepares the tables before the model starts.
+    /// Runs a command that prepares the tables in memory before the model checker starts.
     fn settle(&mut self, caller: &Caller, command: &Command) -> Result<Reply, engine::Refusal> {
         apply(&mut self.base, caller, command, 0).reply
     }

@@ -23,7 +23,8 @@ pub(crate) fn step(seen: &Seen<'_>) -> Verdict {
     pending(seen.after, seen.step.now.0)
 }
 
-/// Returns whether the simulated step brings the answer that a paused task waits for, or makes the answer unnecessary.
+/// Returns true when the simulated step brings the answer that a paused task waits for, or makes the answer
+/// unnecessary.
 pub(crate) fn is_answered(seen: &Seen<'_>, task: TaskId) -> bool {
     if let Command::Answer { message, .. } = &seen.step.command {
         // A person's answer resumes the paused task that the question is about. If the task's agent has unregistered,
@@ -38,7 +39,7 @@ pub(crate) fn is_answered(seen: &Seen<'_>, task: TaskId) -> bool {
     decides && seen.change.events.iter().any(of)
 }
 
-/// Returns whether the simulated step decides about or uses an approval that has expired. The engine refuses such a
+/// Returns true when the simulated step decides about or uses an approval that has expired. The engine refuses such a
 /// step, and records that the approval has expired.
 pub(crate) fn has_lapsed(seen: &Seen<'_>) -> bool {
     let (Command::DecideApproval { approval: id, .. } | Command::ConsumeApproval { approval: id, .. }) =
@@ -99,7 +100,7 @@ fn claimed(seen: &Seen<'_>, task: TaskId, attempt: u32) -> Verdict {
     Ok(())
 }
 
-/// Checks that a task that waits for a person's decision does not continue without the decision, unless a person
+/// Checks that a task which waits for a person's decision continues only after the decision, or because a person
 /// resumes the task.
 fn went_on(seen: &Seen<'_>) -> Verdict {
     for id in &seen.touched {

@@ -25,8 +25,8 @@ impl Crew {
         }
     }
 
-    /// Returns the command by which an agent asks for an approval: for a task that it believes it holds, or without a
-    /// task.
+    /// Returns the command by which an agent asks for an approval. The request names a task that the agent believes it
+    /// holds, or no task.
     fn ask(&mut self, tables: &Tables) -> Order {
         let place = self.awake();
         if self.workers[place].id.is_none() {

@@ -62,7 +62,7 @@ pub(crate) fn step(seen: &Seen<'_>, memory: &mut Memory) -> Verdict {
     Ok(())
 }
 
-/// Returns the tasks whose rows the writes change.
+/// Returns the tasks whose database rows these writes change.
 pub(crate) fn touched(writes: &[Write]) -> BTreeSet<TaskId> {
     let mut touched = BTreeSet::new();
     for write in writes {
@@ -78,8 +78,8 @@ pub(crate) fn touched(writes: &[Write]) -> BTreeSet<TaskId> {
     touched
 }
 
-/// Returns the agent that holds the task at the time of the step: its lease has not expired, or its process is known to
-/// be alive.
+/// Returns the agent that holds the task at the time of the simulated step. An agent holds the task while its lease has
+/// not expired, or while its process is known to be alive.
 pub(crate) fn live_holder(tables: &Tables, task: &Task, step: &Step) -> Option<AgentId> {
     let lease = task.state.lease()?;
     let paused = matches!(task.state, TaskState::Paused { .. });
@@ -112,8 +112,8 @@ fn refusal_changes_nothing(seen: &Seen<'_>) -> Verdict {
     if seen.change.reply.is_ok() || approvals::has_lapsed(seen) {
         return Ok(());
     }
-    // A claim can find that the lease of the task's previous claim has expired. The engine records the expiry, even
-    // when it refuses the new claim.
+    // The engine records some events even when it refuses the command. For example, a refused claim can record that the
+    // lease of the task's previous claim has expired.
     let recorded = |event: &Event| match event {
         Event::LeaseEnded { task, failed, .. } => {
             failed.is_some() && seen.step.command == Command::Claim { task: *task }
@@ -129,7 +129,7 @@ fn refusal_changes_nothing(seen: &Seen<'_>) -> Verdict {
     Ok(())
 }
 
-/// Checks that the row of a task changes only with a logged event that names the task.
+/// Checks that the database row of a task changes only with a logged event that names the task.
 fn everything_is_logged(seen: &Seen<'_>) -> Verdict {
     let mut named = BTreeSet::new();
     for event in &seen.change.events {
@@ -171,7 +171,7 @@ fn everything_is_logged(seen: &Seen<'_>) -> Verdict {
     Ok(())
 }
 
-/// Checks that each new task has a number that no task had before, and that no task changes its number.
+/// Checks that each new task has a number that no other task ever had, and that no task changes its number.
 fn task_numbers(seen: &Seen<'_>) -> Verdict {
     let mut given = BTreeSet::new();
     for id in &seen.touched {
@@ -261,8 +261,8 @@ fn only_the_holder_changes(seen: &Seen<'_>) -> Verdict {
 /// Checks that an agent that unregistered cannot act any more, not even on its paused tasks. Only a registration with
 /// the token that belongs to the agent brings it back.
 fn who_left_is_gone(seen: &Seen<'_>) -> Verdict {
-    // Check only commands about tasks, and calls with an agent's rights. Other commands of a runner are left out: the
-    // runner gives these commands for itself and not for an agent.
+    // Check only commands about tasks, and calls with an agent's rights. A runner gives its other commands for itself
+    // and not for an agent, so these commands are left out.
     let about_work = about(&seen.step.command).is_some() || voice::rights(seen.before, seen.step) == Rights::Agent;
     let anyone = !about_work || matches!(seen.step.command, Command::Register(_) | Command::CloseSession { .. });
     if anyone || voice::overrides(seen.before, seen.step) {
@@ -276,28 +276,31 @@ fn who_left_is_gone(seen: &Seen<'_>) -> Verdict {
     Ok(())
 }
 
-/// Returns whether a caller with rights on tasks of others may change this task, which another agent holds. Most
-/// commands may change only the task that they name. A sweep, which ends expired leases, may only renew the lease.
+/// Returns true when a caller with rights on tasks of others may change this task, which another agent holds. Most
+/// commands may change only the task that they name. A sweep (the command that ends expired leases) may only renew the
+/// lease of a held task.
 fn may_take(seen: &Seen<'_>, id: TaskId, before: &Task) -> bool {
     match &seen.step.command {
         Command::Sweep { .. } => seen.after.tasks.get(&id).is_some_and(|after| renewed(before) == renewed(after)),
         Command::CloseSession { .. } | Command::RevokeToken { .. } => {
             before.holder().is_some_and(|holder| closes(seen, holder))
         }
-        // Unregistering ends only the claims of the agent that unregisters.
+        // Unregistering an agent ends only the claims of this agent.
         Command::Unregister => before.holder() == seen.step.caller.agent,
         Command::RemoveTask { .. } | Command::Replan { .. } | Command::Claim { .. } => false,
         command => about(command).is_some_and(|(task, _)| task == id),
     }
 }
 
-/// Returns whether the step ends the connection of the agent, which ends the agent's claims.
+/// Returns true when the simulated step ends the connection of the agent. Ending the connection ends the agent's
+/// claims.
 pub(crate) fn closes(seen: &Seen<'_>, agent: AgentId) -> bool {
     let home = seen.before.agents.get(&agent).and_then(|agent| agent.session);
     home.is_some() && home == closed(seen.step).map(|(session, _)| session)
 }
 
-/// Returns the connection that a step ends, and the way in which it ends.
+/// Returns the connection that a simulated step ends, and the way in which it ends. Returns `None` when the step ends
+/// no connection.
 pub(crate) fn closed(step: &Step) -> Option<(SessionId, SessionEnd)> {
     match &step.command {
         Command::CloseSession { session, end } => Some((*session, *end)),
@@ -306,7 +309,8 @@ pub(crate) fn closed(step: &Step) -> Option<(SessionId, SessionEnd)> {
     }
 }
 
-/// Returns whether every caller may make the change of this step to a task that no agent holds.
+/// Returns true when the rules let every caller change this task, which no agent holds, by the command of the simulated
+/// step.
 fn free_for_all(seen: &Seen<'_>, id: TaskId, before: &Task, who: Option<AgentId>) -> bool {
     let over = before.holder();
     match &seen.step.command {
@@ -372,7 +376,8 @@ fn completion(seen: &Seen<'_>, memory: &mut Memory) -> Verdict {
         let person = voice::rights(seen.before, seen.step) == Rights::Person;
         let reviewed = !after.review || person || is_reviewed(seen.before, after);
         hold!(reviewed, "(d) what is reviewed is completed after its review", "{after:?}");
-        // A holder may finish although a dependency was sent back after the claim.
+        // The holder of a task may complete it although a dependency was sent back after the claim. So dependencies
+        // that were sent back do not count here.
         let open = crate::recount::unmet_but(seen.before, id, &memory.sent_back);
         hold!(open == 0, "(d) nothing is completed with unmet dependencies", "{id} waits for {open}");
         if let (Actor::Agent(agent), Some(before)) = (by, before) {
@@ -388,7 +393,7 @@ fn is_reviewed(tables: &Tables, task: &Task) -> bool {
     tables.reviews.values().filter(of).any(|review| review.status == ReviewStatus::Answered && review.open == 0)
 }
 
-/// Returns the claim that a reply grants.
+/// Returns the task and the attempt number of the claim that a reply grants. Returns `None` when it grants no claim.
 pub(crate) fn granted(seen: &Seen<'_>) -> Option<(TaskId, u32)> {
     match &seen.change.reply {
         Ok(Reply::Claimed { task, attempt, .. }) => Some((*task, *attempt)),

@@ -120,7 +120,7 @@ fn limits(seen: &Seen<'_>, task: &Task) -> Verdict {
     Ok(())
 }
 
-/// Checks that a claim that ends without a result ends for the cause that the log names.
+/// Checks the claims that ended without a result: the cause of the end that the log names must be the real one.
 pub(crate) fn ended(seen: &Seen<'_>) -> Verdict {
     let (before, step) = (seen.before, seen.step);
     for event in &seen.change.events {

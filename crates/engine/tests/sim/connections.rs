@@ -1,6 +1,6 @@
-//! The connections of the simulated callers: stdio processes on machines that sleep, the command line, and tokens that
-//! agents share or own. Connections end, and their clients come back over new connections. The clients must then get
-//! their agents back.
+//! The connections of the simulated callers: processes that talk over stdio on machines that sleep, the command line,
+//! and tokens that agents share or own. Connections end, and their clients come back over new connections. The clients
+//! must then get their agents back.
 
 use engine::caller::Standing;
 use engine::command::SessionEnd;
@@ -18,7 +18,7 @@ pub(crate) enum ConnectionKind {
     Stdio,
     /// The command line of one user. This connection never closes.
     CommandLine,
-    /// A token for calls outside of a session. Several agents share it.
+    /// A token for calls outside of an MCP session. Several agents share the token.
     SharedToken,
     /// A token that belongs to one agent.
     BoundToken,
@@ -75,7 +75,7 @@ impl CrewConnection {
         self.asleep_until > now
     }
 
-    /// Returns a caller over this connection. Its calls name the agent, or no agent.
+    /// Returns a caller that uses this connection. Its calls name `agent`, or no agent.
     pub(crate) fn caller(&self, agent: Option<AgentId>) -> Caller {
         let (agent, standing) = match self.kind {
             ConnectionKind::Stdio => (agent, Standing::Client),
@@ -120,7 +120,7 @@ impl Crew {
             let sleeps = number == place || Some(connection.host) == host;
             if sleeps && connection.kind == ConnectionKind::Stdio && !connection.is_asleep(self.now) {
                 connection.asleep_until = until;
-                // The first call after the sleep may have a time stamp from before the sleep.
+                // Let the first call after the sleep sometimes have a time stamp from before the sleep.
                 let stamped = self.rng.percent(40).then_some(self.now);
                 self.workers.iter_mut().filter(|worker| worker.connection == number).for_each(|worker| {
                     worker.stamped = stamped;
@@ -152,7 +152,7 @@ impl Crew {
             }
         }
         if self.rng.percent(25) {
-            // In a quarter of the cases no process notices that the connection ended. Then its claims end only when
+            // In a quarter of the cases, let no process notice that the connection ended. Then its claims end only when
             // their leases expire.
             return self.sweep();
         }

@@ -18,7 +18,7 @@ use chance::SeededRandom;
 const WORKERS: usize = 7;
 const RECENT_MAX: usize = 24;
 
-/// The conditions of one run of the simulator: whether clocks are wrong, and which processes the machines know to be
+/// The settings of one run of the simulator: whether clocks are wrong, and which processes the machines know to be
 /// alive.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mode {
@@ -46,8 +46,8 @@ pub(crate) struct Worker {
     pub(crate) id: Option<AgentId>,
     pub(crate) connection: usize,
     skew: i64,
-    /// The time stamp of the agent's next call, if the agent made that call before it fell asleep. `None` for a call
-    /// that is made now.
+    /// The time stamp of a call that the agent sent before its process fell asleep, and that reaches the engine only
+    /// after the sleep. The agent's next call gets this time stamp. `None` when the next call gets the current time.
     pub(crate) stamped: Option<i64>,
     /// The claims that the agent believes it holds. Lost replies and ended leases make this list wrong.
     beliefs: Vec<(TaskId, u32)>,
@@ -58,7 +58,7 @@ pub(crate) struct Worker {
 pub(crate) struct Order {
     pub(crate) step: Step,
     worker: Option<usize>,
-    /// The connection that gets the new token from the answer. `None` when the step creates no token.
+    /// The connection that gets the new token, if the answer to this command has one. `None` for all other commands.
     pub(crate) connection: Option<usize>,
     lost: bool,
 }
@@ -122,15 +122,15 @@ impl Crew {
         if self.recent.len() >= RECENT_MAX {
             self.recent.pop_front();
         }
-        // Later steps may repeat the commands in `recent`. Commands that store only a part of a plan are left out,
-        // because a caller sends each of them once and in order.
+        // Add the command to `recent`, so that a later step may repeat it. Leave out commands that store only a part of
+        // a plan, because a caller sends each of them once and in order.
         if order.step.command.is_final() {
             self.recent.push_back(order.clone());
         }
         order
     }
 
-    /// Updates what the caller believes about its agent and its claims, if the answer reaches the caller.
+    /// Updates the simulated caller's belief about its agent and its claims, if the answer reaches the caller.
     pub(crate) fn learn(&mut self, order: &Order, reply: &Result<Reply, Refusal>) {
         if let Ok(Reply::WorkflowCreated { workflow, .. } | Reply::ListOpened { workflow, .. }) = reply
             && !self.workflows.contains(workflow)
@@ -151,8 +151,8 @@ impl Crew {
                 worker.id = Some(*agent);
                 self.connections[worker.connection].bind(*agent);
             }
-            // The agent belongs to another connection now. If it is the worker's own agent, the worker forgets its id
-            // and registers again, as the refusal suggests.
+            // The caller's agent belongs to another connection now. So the worker (a simulated client) forgets the
+            // agent's id, and registers again later, as the refusal suggests.
             Err(Refusal::AgentElsewhere { agent, .. }) if worker.id == Some(*agent) => worker.id = None,
             Ok(Reply::Unregistered { .. }) => worker.id = None,
             Ok(Reply::Claimed { task, attempt, .. }) => worker.beliefs.push((*task, *attempt)),
@@ -178,7 +178,7 @@ impl Crew {
         }
     }
 
-    /// Returns whether a workflow waits for a plan, or no running workflow has an open task.
+    /// Returns true when a workflow waits for a plan, or no running workflow has an open task.
     fn is_idle(&self, tables: &Tables) -> bool {
         let waits = |workflow: &Workflow| workflow.status == WorkflowStatus::Planning;
         let runs = |workflow: &Workflow| workflow.status.is_running() && workflow.open > 0;
@@ -268,9 +268,9 @@ impl Crew {
         self.workflows.get(place).copied().unwrap_or(WorkflowId::FIRST)
     }
 
-    /// Returns a caller for a worker (a simulated client). One of these cases is chosen at random: the call names the
-    /// agent; the call names no agent and has only the connection; the call comes from the runner that verifies; the
-    /// call comes from a hook of the agent's client.
+    /// Returns a caller for a worker (a simulated client), chosen at random: the call names the agent; or it names no
+    /// agent and has only the connection; or it comes from the runner that works for the agent; or it comes from a hook
+    /// of the agent's client.
     pub(crate) fn caller(&mut self, place: usize) -> Caller {
         let worker = &self.workers[place];
         let connection = &self.connections[worker.connection];
@@ -313,7 +313,7 @@ impl Crew {
         Key { owner, key, fingerprint: self.serial.to_string() }
     }
 
-    /// Returns the machine that a call comes from.
+    /// Returns the machine from which a worker (a simulated client) calls. Calls without a worker come from machine 0.
     fn host(&self, worker: Option<usize>) -> usize {
         worker.map_or(0, |place| self.connections[self.workers[place].connection].host)
     }
@@ -365,7 +365,8 @@ impl Crew {
     }
 }
 
-/// Returns the token that marks the unfinished plan to which a command belongs.
+/// Returns the token of the unfinished plan to which a command belongs. Returns `None` for a command that does not set
+/// a plan in pieces.
 fn token(command: &Command) -> Option<&str> {
     match command {
         Command::BeginPlan { token, .. }

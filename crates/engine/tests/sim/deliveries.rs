@@ -1,4 +1,5 @@
-//! Work in git in the simulator: what runners deliver, what people decide, and the invariants of both.
+//! Work in git in the simulator: the reports of runners about finished work, the decisions of people about the work,
+//! and the invariants that these reports and decisions must keep.
 
 use engine::delivery::{
     CheckOutcome, DeliveredWork, DeliveryMove, DeliveryReport, DeliveryState, DeliveryStatus, DeliverySubject,
@@ -14,7 +15,7 @@ use crate::check::hold;
 use crate::machine::{Seen, Verdict};
 use crate::voice;
 
-/// Returns the report of a runner about the work of a task.
+/// Returns a random report of a runner about the work of a completed task in git.
 pub(crate) fn report(rng: &mut SeededRandom) -> DeliveryReport {
     let check = if rng.percent(20) {
         CheckOutcome::NoChanges
@@ -38,8 +39,8 @@ pub(crate) fn work() -> DeliveredWork {
     }
 }
 
-/// Returns a command by which a person merges or drops work, or lets it wait again. Sometimes the person saw an old
-/// state.
+/// Returns a command by which a person merges or drops the work of a task, or lets it wait again. Sometimes the command
+/// names another state of the work than the present one.
 pub(crate) fn decision(rng: &mut SeededRandom, tables: &Tables) -> Command {
     let tasks: Vec<TaskId> = tables.deliveries.keys().copied().collect();
     let task = rng.pick(&tasks).copied().unwrap_or(TaskId::LAST);
@@ -55,7 +56,8 @@ pub(crate) fn decision(rng: &mut SeededRandom, tables: &Tables) -> Command {
     Command::MoveDelivery { subject: DeliverySubject::Task(task), from, to }
 }
 
-/// Returns a command by which a person sends a task back, mostly one whose work waits, or takes it as it is.
+/// Returns a command by which a person sends a task back to its agent, or accepts the task as it is. Mostly the task is
+/// one with work in git.
 pub(crate) fn verdict(rng: &mut SeededRandom, tables: &Tables, stuck: TaskId) -> Command {
     let waits: Vec<TaskId> = tables.deliveries.keys().copied().collect();
     let waiting = if rng.percent(60) { rng.pick(&waits).copied() } else { None };
@@ -66,7 +68,8 @@ pub(crate) fn verdict(rng: &mut SeededRandom, tables: &Tables, stuck: TaskId) ->
     Command::SendTaskBack { task, text: "again".to_owned(), notes: Vec::new() }
 }
 
-/// Checks that only a runner delivers, that people and not agents decide, and that work belongs to completed tasks.
+/// Checks three rules for work in git: only a runner reports it, a person and not an agent decides about it, and it
+/// belongs to a completed task.
 pub(crate) fn step(seen: &Seen<'_>) -> Verdict {
     for event in &seen.change.events {
         match event {

@@ -21,7 +21,7 @@ const LATER_MS: i64 = 25 * 3_600_000;
 
 pub(crate) fn run(machine: &mut Machine, crew: &mut Crew) -> Verdict {
     crew.now += LATER_MS;
-    // All open approvals expire. This resumes the paused tasks that waited for them.
+    // Let all open approvals expire. The tasks that were paused because of them resume.
     while let Some(Reply::ApprovalsExpired { more: true, .. }) =
         act(machine, crew, Caller::with_rights(Rights::Engine), Command::ExpireApprovals)?
     {}
@@ -90,7 +90,7 @@ fn finish(machine: &mut Machine, crew: &mut Crew, agent: AgentId, ready: &Task) 
     Ok(())
 }
 
-/// Reviews the work of a claim. The review gives no findings.
+/// Opens a review for the work of a claim and records that the reviewing agent found nothing.
 fn review(machine: &mut Machine, crew: &mut Crew, agent: AgentId, claim: (TaskId, u32)) -> Verdict {
     let runner = || Caller { rights: Rights::Runner, ..Caller::agent(agent) };
     let open = OpenReview { provider: "critic".to_owned(), gate: Some(claim), rounds_max: None };
@@ -128,7 +128,7 @@ fn open_gate(machine: &mut Machine, crew: &mut Crew, task: &Task) -> Verdict {
     act(machine, crew, Caller::with_rights(Rights::Person), approve).map(|_| ())
 }
 
-/// Returns whether a task is not finished although nothing prevents an agent from claiming it.
+/// Returns true when a task is not finished although nothing prevents an agent from claiming it.
 fn is_forgotten(machine: &Machine, task: &Task) -> bool {
     let tables = &machine.tables;
     let running = tables.workflows.get(&task.workflow).is_some_and(|workflow| workflow.status.is_running());
@@ -140,7 +140,7 @@ fn is_forgotten(machine: &Machine, task: &Task) -> bool {
             false
         }
     };
-    // While a task is paused, no other task may use its files.
+    // While a task is paused, no agent can claim another task that changes the same files.
     let busy = |other: &Task| {
         other.workflow == task.workflow && other.status() == Status::Paused && overlap(&task.touches, &other.touches)
     };

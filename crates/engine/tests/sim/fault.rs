@@ -27,15 +27,16 @@ pub(crate) enum Fault {
     EagerSweep,
     /// Planted fault: no timer ends expired leases.
     NoSweep,
-    /// Planted fault: a message is counted but not stored.
+    /// Planted fault: a message is counted in its mailbox but not stored.
     LostMessage,
     /// Planted fault: the tasks that waited for a completed task still count it as an unmet dependency.
     LostMet,
     /// Planted fault: a task is completed without an outcome text.
     BlankOutcome,
-    /// Planted fault: the completion of any caller counts as verified.
+    /// Planted fault: when an agent completes a task, the engine treats the agent like a runner that has verified the
+    /// output.
     Unverified,
-    /// Planted fault: an event is applied but not logged.
+    /// Planted fault: an event changes the state but is not written to the log.
     Unlogged,
     /// Planted fault: the answer to a call is not stored under the call's idempotency key.
     LostKey,
@@ -64,8 +65,8 @@ pub(crate) enum Fault {
     /// Planted fault: an agent removes a protected task (a task with a gate, a review, limits or a contract), which
     /// only a person may do.
     RemovedGate,
-    /// Planted fault: skipping a task lets later tasks begin although a protected task before the skipped task is still
-    /// open.
+    /// Planted fault: skipping a task lets later tasks begin, although a task with a protection (such as a required
+    /// review) before the skipped task is still open.
     FreedPastSkip,
     /// Planted fault: any caller may change a workflow's settings and limits.
     LooseLimits,
@@ -123,7 +124,7 @@ impl Fault {
         Self::ReusedNumber,
     ];
 
-    /// Returns the invariant that this planted fault must break.
+    /// Returns the invariant that this planted fault must break. The checker must report exactly this invariant.
     pub(crate) fn breaks(self) -> &'static str {
         match self {
             Self::None => "nothing",
@@ -162,8 +163,8 @@ impl Fault {
         }
     }
 
-    /// Returns the changed step that the engine gets instead of the real step. Returns `None` if the planted fault does
-    /// not change this step.
+    /// Changes a step of the simulator as the planted fault requires, before the engine gets it. Returns `None` if the
+    /// fault does not change this step.
     pub(crate) fn bend_step(self, tables: &Tables, step: &Step) -> Option<Step> {
         if self == Self::None {
             return None;
@@ -173,7 +174,8 @@ impl Fault {
             Self::NoFence => {
                 let task = about(&step.command).and_then(|(id, _)| tables.tasks.get(&id))?;
                 let holder = live_holder(tables, task, step)?;
-                // A keyed call would be answered from another agent's keys, which breaks another rule first.
+                // Do not plant this fault in a call with an idempotency key. Such a call would get the stored answer of
+                // another agent's call, which breaks another invariant first.
                 let keyed = step.caller.key.is_some();
                 if keyed || matches!(step.command, Command::Claim { .. }) || overrides(tables, step) {
                     return None;
@@ -206,8 +208,8 @@ impl Fault {
 
     /// Applies the planted faults that change the acting agent or the caller's rights.
     fn bend_identity(self, tables: &Tables, step: &Step) -> Option<Step> {
-        // The code below changes the caller of the step. Idempotency keys belong to one caller, so a step with such a
-        // key is not changed. The exception is the fault `KeysLeftBehind`, which is about these keys.
+        // Do not change a step that has an idempotency key, because such a key belongs to one caller and the code below
+        // changes the caller. The exception is the fault `KeysLeftBehind`, which is about these keys.
         if step.caller.key.is_some() && self != Self::KeysLeftBehind {
             return None;
         }
@@ -215,8 +217,8 @@ impl Fault {
         let is_agent = matches!(step.caller.rights, Rights::Agent | Rights::Runner);
         match (self, &step.command) {
             (Self::ForeignRenewal, Command::Heartbeat { .. } | Command::Renew) => {
-                // The engine renews a lease only when a tenth of it has passed. So this fault changes the step only if
-                // a lease of the named agent is due for renewal.
+                // Change the step only if a lease of the named agent is due for renewal. Otherwise the fault would have
+                // no effect, because the engine renews a lease only when a tenth of it has passed.
                 let due = |task: &Task| {
                     let lease_ms = tables.workflows.get(&task.workflow).map(|workflow| workflow.lease_ms);
                     let until = task.state.running_lease().map(|lease| lease.until);
@@ -228,7 +230,8 @@ impl Fault {
                 tables.tasks.values().find(|task| due(task))?;
                 bent.caller.standing = Standing::Vouched;
             }
-            // A claim with a borrowed voice breaks the rules of claims first.
+            // Do not plant this fault in a claim. A claim in the name of another agent would break the invariants of
+            // claims first.
             (Self::BorrowedVoice, command)
                 if !matches!(command, Command::Register(_) | Command::Claim { .. } | Command::ClaimNext { .. }) =>
             {

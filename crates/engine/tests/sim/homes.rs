@@ -34,8 +34,8 @@ pub(crate) fn renewals(seen: &Seen<'_>) -> Verdict {
     for id in &seen.touched {
         let (Some(before), Some(after)) = (seen.before.tasks.get(id), seen.after.tasks.get(id)) else { continue };
         let (Some(old), Some(new)) = (before.state.lease(), after.state.lease()) else { continue };
-        // A claim begins a new lease, and so does the answer that a paused task waited for. A new lease is not a
-        // renewal.
+        // Skip a new lease, because it is not a renewal. A claim begins a new lease, and so does the answer that a
+        // paused task waited for.
         let anew = before.attempt != after.attempt || matches!(before.state, TaskState::Paused { .. });
         if anew || new.until <= old.until {
             continue;
@@ -98,8 +98,8 @@ fn newcomer(seen: &Seen<'_>, agent: &Agent) -> Verdict {
         let here = row.session == seen.step.caller.session;
         here || (is_home_dead(seen.before, seen.step, row) && is_same_principal(seen.step, row))
     });
-    // Two cases are left out: a caller without a connection cannot resume an agent, and a registration reads only a
-    // limited number of agents with the same name.
+    // Do not check two cases in which an agent cannot be resumed: the caller has no connection, or there are more
+    // agents with this name than a registration reads.
     let may_resume = seen.step.caller.session.is_some() && same().count() <= limits::SAME_AGENTS_MAX;
     hold!(!may_resume || lost.is_none(), "(l) a dead agent's identity is not lost", "{lost:?}, but new {agent:?}");
     hold!(
@@ -110,8 +110,8 @@ fn newcomer(seen: &Seen<'_>, agent: &Agent) -> Verdict {
     Ok(())
 }
 
-/// Checks that the changed rows of agents match the events of the step: an agent's connection changes only when the
-/// agent registers or the connection ends.
+/// Checks that the changed rows of agents match the events of the simulated step: an agent's connection changes only
+/// when the agent registers or the connection ends.
 fn rows(seen: &Seen<'_>) -> Verdict {
     for write in seen.writes {
         let Write::Agent(after) = write else { continue };
@@ -152,7 +152,7 @@ fn foreign_names(seen: &Seen<'_>) -> Verdict {
     Ok(())
 }
 
-/// Checks that the log names the right sender of the events: the actor that really acted.
+/// Checks that the actor which the log names as the sender of the events is the actor that really acted.
 fn senders(seen: &Seen<'_>) -> Verdict {
     let rights = voice::rights(seen.before, seen.step);
     let is_own = |actor: Actor| match actor {
@@ -233,7 +233,8 @@ fn locks(seen: &Seen<'_>) -> Verdict {
     Ok(())
 }
 
-/// Returns whether the agent's last registration was on the caller's connection, even if the call names another agent.
+/// Returns true when the agent's last registration was on the caller's connection, even if the call names another
+/// agent.
 fn is_neighbour(seen: &Seen<'_>, agent: AgentId) -> bool {
     let home = seen.before.agents.get(&agent).and_then(|agent| agent.session);
     home.is_some() && home == seen.step.caller.session

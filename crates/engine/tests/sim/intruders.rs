@@ -71,7 +71,7 @@ impl Crew {
     fn some_agent(&mut self, tables: &Tables) -> Option<AgentId> {
         let mut here: Vec<AgentId> =
             tables.agents.values().filter(|row| row.left.is_none()).map(|row| row.id).collect();
-        // An agent that holds a task has a claim to lose, so it is mostly chosen as the victim.
+        // Mostly attack an agent that holds a task, because such an agent has a claim to lose.
         let holders: Vec<AgentId> = tables.tasks.values().filter_map(Task::holder).collect();
         if self.rng.percent(60) && !holders.is_empty() {
             here = holders;
@@ -95,8 +95,8 @@ impl Crew {
         self.register_named(place, name)
     }
 
-    /// Returns a command by which an agent, a coordinator, a person or a script skips, removes or replaces a task,
-    /// mostly a protected task, which only a person may skip, remove or replace.
+    /// Returns a command that skips, removes or replaces a task. Mostly the task is protected or waits for other tasks,
+    /// so that the engine must refuse most callers. The caller is an agent, a coordinator, a person or a script.
     fn loosen_task(&mut self, tables: &Tables) -> Order {
         let open = |task: &&Task| !task.status().is_met() && task.holder().is_none();
         let open: Vec<&Task> = tables.tasks.values().filter(open).collect();
@@ -113,7 +113,7 @@ impl Crew {
             (8, _) => {
                 let mut tasks = self.plan();
                 // The new plan has a task of the same name without the dependencies. This tries to bypass the protected
-                // tasks that the old task waits for, and must fail.
+                // tasks (for example tasks with a required review) that the old task waits for, and must fail.
                 if let Some(first) = tasks.first_mut() {
                     (first.name, first.depends_on) = (task.name, Vec::new());
                 }

@@ -1,5 +1,5 @@
-//! The invariants of idempotency keys: a repeated call with the same key gets the same answer, and only the first call
-//! changes anything.
+//! The invariants of idempotency keys, which the simulator checks: a repeated call with the same key gets the same
+//! answer, and only the first call changes anything.
 
 use engine::agent::Agent;
 use engine::caller::{Key, KeyOwner};
@@ -78,9 +78,9 @@ pub(crate) fn answers(seen: &Seen<'_>, memory: &mut Memory) -> Verdict {
     Ok(())
 }
 
-/// Returns the owner of the step's idempotency key, and other owners under which the answer to the same call may be
-/// stored. The owner is the agent that the caller acts as. When the caller acts as no agent, as in a registration or as
-/// a person, the owner is the connection.
+/// Returns the owner of the idempotency key in the simulated step, and other owners under which the answer to the same
+/// call may be stored. The owner is the agent that the caller acts as. When the caller acts as no agent, as in a
+/// registration or as a person, the owner is the connection.
 fn owners(seen: &Seen<'_>, key: &Key) -> (String, Vec<String>) {
     let (connection, tool) = match &key.owner {
         KeyOwner::Fixed(owner) => return (owner.clone(), Vec::new()),

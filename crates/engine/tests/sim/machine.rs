@@ -1,4 +1,5 @@
-//! Runs the engine as the store does, one command at a time, and checks the invariants after each command.
+//! Runs the engine in the simulator as a real store does, one command at a time. Checks the invariants after each
+//! command.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +16,7 @@ use crate::{check, recount, tally, voice};
 /// counts as stuck.
 const ROUNDS_MAX: usize = 64;
 
-/// One command, as it reaches the engine.
+/// One step of the simulator: a command with its caller and its time, as it reaches the engine.
 #[derive(Debug, Clone)]
 pub(crate) struct Step {
     pub(crate) caller: Caller,
@@ -24,7 +25,7 @@ pub(crate) struct Step {
     pub(crate) seed: u128,
 }
 
-/// An invariant that failed, with the details.
+/// An invariant of the engine that failed, with the details.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Broken {
     pub(crate) rule: &'static str,
@@ -33,15 +34,15 @@ pub(crate) struct Broken {
 
 pub(crate) type Verdict = Result<(), Broken>;
 
-/// The checker's own record of a run of the simulator. With this record, the checker notices when the engine loses a
-/// row.
+/// The checker's own record of a run of the simulator. By comparing it with the state, the checker notices when the
+/// engine loses a row.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     pub(crate) claims: BTreeMap<TaskId, BTreeMap<u32, AgentId>>,
     pub(crate) sent: BTreeMap<MailboxOwner, Vec<MessageId>>,
     pub(crate) keys: BTreeMap<KeyId, StoredKey>,
     pub(crate) met: BTreeSet<TaskId>,
-    /// The tasks that were completed and then sent back.
+    /// The tasks that were completed and then sent back to their agents.
     pub(crate) sent_back: BTreeSet<TaskId>,
     /// For each task, the open tasks that it waited for when it was added to the plan, directly or through other tasks.
     pub(crate) planned_after: BTreeMap<TaskId, BTreeSet<TaskId>>,
@@ -56,20 +57,20 @@ pub(crate) struct Seen<'a> {
     pub(crate) step: &'a Step,
     pub(crate) change: &'a Change,
     pub(crate) writes: &'a [Write],
-    /// The tasks that the step wrote to.
+    /// The tasks whose rows the simulated step changed.
     pub(crate) touched: BTreeSet<TaskId>,
 }
 
 pub(crate) struct Machine {
     pub(crate) tables: Tables,
-    /// A copy of the state as it was before the step. After the checks, the writes of the step are applied to this
-    /// copy. That is cheaper than copying `tables` for each step.
+    /// A copy of the state as it was before the simulated step. After the checks, the writes of the step are applied to
+    /// this copy. That is cheaper than copying `tables` for each step.
     before: Tables,
     memory: Memory,
     fault: Fault,
     pub(crate) trace: bool,
     pub(crate) steps: usize,
-    /// The number of times that each situation, such as a certain refusal, was met.
+    /// The situations that the simulated run met, such as a certain refusal, each with the number of times.
     pub(crate) tally: BTreeMap<String, u64>,
 }
 
@@ -86,14 +87,14 @@ impl Machine {
         }
     }
 
-    /// Decides a command, writes the result, and checks the invariants.
+    /// Lets the engine decide the command of a step, writes the result to the state, and checks the invariants.
     pub(crate) fn act(&mut self, step: &Step) -> Result<Result<Reply, Refusal>, Broken> {
         self.steps += 1;
         let bent = self.fault.bend_step(&self.tables, step);
         let (mut change, writes) = run(&self.tables, bent.as_ref().unwrap_or(step), self.steps.is_multiple_of(4))?;
         if bent.is_some() {
-            // Here a planted fault has changed the step that the engine got. The log must name the caller of the
-            // unchanged step.
+            // Here a planted fault has changed the caller of the step that the engine got. The log must still name the
+            // caller of the unchanged step.
             change.sender = voice::sender(&self.tables, step);
         }
         let mut writes = self.fault.bend_change(&mut change, writes);
@@ -124,8 +125,8 @@ impl Machine {
         Ok(change.reply)
     }
 
-    /// Checks that the two copies of the state are equal, and that the counters of the whole state are right. The check
-    /// after each step looks only at the parts that the step changed.
+    /// Checks the whole state at the end of a run: the two copies of the state must be equal, and all counters must be
+    /// right. The check after each step looks only at the parts that the step changed.
     pub(crate) fn audit(&self) -> Verdict {
         if self.before != self.tables {
             return Err(Broken { rule: "only writes change the state", what: "the two copies differ".to_owned() });
@@ -143,7 +144,7 @@ impl Machine {
     }
 }
 
-/// Shows a step in one line: the time, the caller, the command.
+/// Shows a step of the simulator in one line: the time, the caller, the command.
 pub(crate) fn brief(step: &Step) -> String {
     let agent = step.caller.agent.map_or_else(String::new, |agent| format!("{agent} "));
     let session = step.caller.session.map_or_else(String::new, |session| format!("@{session} "));

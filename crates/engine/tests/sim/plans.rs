@@ -12,12 +12,12 @@ pub(crate) const ROLES: [&str; 3] = ["worker", "infra", "pm"];
 pub(crate) const SKILLS: [&str; 2] = ["rust", "sql"];
 const GLOBS: [&str; 6] = ["src/**", "src/a.rs", "src/b/*.rs", "docs/{a,b}.md", "docs/a.md", "*.toml"];
 
-/// Creates one task that may wait for any task of `earlier`.
+/// Creates one random task of a plan. It may wait for any task of `earlier`.
 pub(crate) fn task(rng: &mut SeededRandom, name: String, earlier: &[String]) -> PlanTask {
     let mut task = PlanTask::named(name);
     for _ in 0..rng.below(3) {
         if let Some(name) = rng.pick(earlier) {
-            // The same dependency may be picked twice. It must count once.
+            // The loop may pick the same dependency twice. The engine must count it once.
             task.depends_on.push(name.clone());
         }
     }
@@ -39,7 +39,7 @@ pub(crate) fn task(rng: &mut SeededRandom, name: String, earlier: &[String]) -> 
     task
 }
 
-/// Creates a whole plan, sometimes with a mistake that must be refused.
+/// Creates the tasks of a random plan, sometimes with a mistake that the engine must refuse.
 pub(crate) fn tasks(rng: &mut SeededRandom, prefix: &str) -> Vec<PlanTask> {
     let mut names: Vec<String> = Vec::new();
     let mut tasks = Vec::new();

@@ -39,7 +39,7 @@ fn is_person(seen: &Seen<'_>) -> bool {
     matches!(voice::rights(seen.before, seen.step), Rights::Person | Rights::Engine)
 }
 
-/// Returns the protections that this task has and that the caller may not loosen.
+/// Returns the protections of this task, such as a required review, that the caller may not loosen.
 fn keeps_off(seen: &Seen<'_>, task: &Task) -> Vec<Protection> {
     let set = [
         (task.gate, Protection::Gate),
@@ -63,12 +63,12 @@ fn keeps_off(seen: &Seen<'_>, task: &Task) -> Vec<Protection> {
     found
 }
 
-/// Checks that only a caller that may loosen a protection skips an open protected task, unblocks it, or removes it
-/// from the plan.
+/// Checks that a protected task (for example, a task with a required review) is skipped, unblocked or removed from the
+/// plan only by a caller that may loosen its protections.
 fn tasks(seen: &Seen<'_>) -> Verdict {
     for id in &seen.touched {
         let Some(before) = seen.before.tasks.get(id) else { continue };
-        // The tasks of an unfinished plan are left out, because they are not protected before the plan is set.
+        // Leave out the tasks of an unfinished plan, because their protections begin only when the plan is set.
         let planned = seen.before.workflows.get(&before.workflow).is_some_and(is_planned);
         if before.status().is_met() || !planned {
             continue;
@@ -98,8 +98,8 @@ fn is_planned(workflow: &Workflow) -> bool {
     workflow.status != WorkflowStatus::Planning && workflow.draft.is_none()
 }
 
-/// Returns whether the step names the blocked task and moves it. A task that is blocked by a dependency becomes
-/// unblocked without such a step, when the dependency is completed.
+/// Returns true when the command of the simulated step names this blocked task and moves it. Returns false when the
+/// task is unblocked only because its dependency was completed.
 fn is_released(seen: &Seen<'_>, id: TaskId) -> bool {
     let named = matches!(&seen.step.command, Command::Move { task, .. } if *task == id);
     named && seen.change.events.iter().any(|event| matches!(event, Event::Moved(moved) if moved.task == id))
@@ -140,8 +140,8 @@ fn course(seen: &Seen<'_>, before: &Workflow, after: &Workflow) -> Verdict {
     Ok(())
 }
 
-/// Remembers, for each new task, the tasks that it waits for and its protections at the time when it is added to the
-/// plan. The check `way_round` needs these tasks and protections.
+/// Remembers, for each new task, the tasks that it waits for and its protections (such as a required review) when it is
+/// added to the plan. The check `way_round` needs both.
 fn remember(seen: &Seen<'_>, memory: &mut Memory) {
     for event in &seen.change.events {
         let workflow = match event {

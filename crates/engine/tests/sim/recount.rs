@@ -13,8 +13,7 @@ use engine::{Event, Write};
 use crate::check::hold;
 use crate::machine::{Memory, Seen, Verdict};
 
-/// Counts the rows again for the stored numbers that the step may have changed, and checks that these numbers are
-/// right.
+/// Checks the stored counters that the simulated step may have changed, by counting the rows again.
 pub(crate) fn step(seen: &Seen<'_>, memory: &Memory) -> Verdict {
     let graph = |write: &Write| matches!(write, Write::Insert(_) | Write::Edges(_) | Write::Drop(_) | Write::Waits(..));
     let moved = |event: &Event| match event {
@@ -56,7 +55,7 @@ fn edges(set: &BTreeSet<(TaskId, TaskId)>, from: TaskId) -> impl Iterator<Item =
     set.range((from, TaskId::FIRST)..=(from, TaskId::LAST)).map(|(_, to)| *to)
 }
 
-/// Counts the rows again for all stored numbers of the state, and checks that these numbers are right.
+/// Checks all stored counters of the state, by counting the rows again.
 pub(crate) fn whole(tables: &Tables, memory: &Memory) -> Verdict {
     acyclic(tables)?;
     counters(tables)?;
@@ -76,7 +75,8 @@ pub(crate) fn unmet(tables: &Tables, id: TaskId) -> u32 {
     u32::try_from(open.count()).unwrap_or(u32::MAX)
 }
 
-/// Counts the dependencies of a task that are neither completed nor skipped, without those that were sent back.
+/// Counts the dependencies of a task that are neither completed nor skipped. Leaves out the dependencies that were
+/// completed and then sent back to their agent.
 pub(crate) fn unmet_but(tables: &Tables, id: TaskId, sent_back: &BTreeSet<TaskId>) -> u32 {
     let open = edges(&tables.dependencies, id).filter(|other| !sent_back.contains(other));
     let open = open.filter(|other| tables.tasks.get(other).is_none_or(|task| !task.status().is_met()));
@@ -124,7 +124,7 @@ fn counters(tables: &Tables) -> Verdict {
     Ok(())
 }
 
-/// Returns whether the tasks of a workflow belong to a plan that is not set. The plan of an abandoned workflow can be
+/// Returns true when the tasks of a workflow belong to a plan that is not set. The plan of an abandoned workflow can be
 /// unfinished, too, so the status alone does not show this.
 fn is_draft(workflow: &Workflow) -> bool {
     workflow.status == WorkflowStatus::Planning || workflow.draft.is_some()

@@ -8,7 +8,7 @@ use crate::machine::Seen;
 use crate::voice;
 
 /// The situations that a few hundred runs of the simulator must meet. The rules about the identity of agents and about
-/// protections exist because of these situations.
+/// protections (such as a required review) exist because of these situations.
 pub(crate) const WANTED: [&str; 26] = [
     "refused AGENT_ELSEWHERE while its home lives",
     "refused AGENT_ELSEWHERE to its own user after its home died",

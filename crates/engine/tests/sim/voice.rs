@@ -1,5 +1,5 @@
 //! Finds the agent in whose name a simulated caller acts. The simulator compares the result with the result of
-//! `engine::identity`. So this code uses only the rows, and another method than `engine::identity`.
+//! `engine::identity`. To be independent, this code uses only the rows, and another method than `engine::identity`.
 
 use engine::agent::Agent;
 use engine::caller::Standing;
@@ -11,7 +11,7 @@ use engine::{Actor, Rights, Timestamp};
 
 use crate::machine::Step;
 
-/// Returns whether the caller acts in the name of the agent. Either the caller is proven to be this agent, or the
+/// Returns true when the caller acts in the name of the agent. Either the caller is proven to be this agent, or the
 /// agent's last registration was on this connection. A call that names another agent does not act as this agent.
 pub(crate) fn speaks_as(tables: &Tables, step: &Step, agent: AgentId) -> bool {
     let named = step.caller.agent;
@@ -24,8 +24,8 @@ fn is_at_home(tables: &Tables, step: &Step, agent: AgentId) -> bool {
     home.is_some() && home == step.caller.session
 }
 
-/// Returns the agent that acts in this step. Returns `None` when the caller has no agent, when it is unclear which of
-/// several agents acts, or when the call names an agent of another connection.
+/// Returns the agent that acts in a step of the simulator. Returns `None` when the caller has no agent, when it is
+/// unclear which of several agents acts, or when the call names an agent of another connection.
 pub(crate) fn acting(tables: &Tables, step: &Step, task: Option<&Task>) -> Option<AgentId> {
     if let Some(named) = step.caller.agent {
         let row = tables.agents.get(&named)?;
@@ -53,7 +53,8 @@ pub(crate) fn acting(tables: &Tables, step: &Step, task: Option<&Task>) -> Optio
     }
 }
 
-/// Returns the caller's rights in this step. A person who names an agent of their own connection acts as that agent.
+/// Returns the rights that the caller has in a step of the simulator. A person who names an agent of their own
+/// connection has only the rights of that agent.
 pub(crate) fn rights(tables: &Tables, step: &Step) -> Rights {
     let as_agent = step.caller.standing != Standing::Vouched
         && step.caller.agent.is_some_and(|named| is_at_home(tables, step, named));
@@ -70,20 +71,20 @@ pub(crate) fn sender(tables: &Tables, step: &Step) -> Actor {
     }
 }
 
-/// Returns whether the caller's rights let it act on tasks and agents of others.
+/// Returns true when the caller's rights let it act on tasks and agents of others.
 pub(crate) fn overrides(tables: &Tables, step: &Step) -> bool {
     rights(tables, step).may_override()
 }
 
-/// Returns whether the connection that registered the agent last is gone, as far as the caller's machine can tell.
+/// Returns true when the connection that registered the agent last is gone, as far as the caller's machine can tell.
 pub(crate) fn is_home_dead(tables: &Tables, step: &Step, agent: &Agent) -> bool {
     let watched =
         agent.session.is_some_and(|home| step.caller.session == Some(home) || step.caller.alive.contains(&home));
     agent.session.is_none() || (!watched && !is_heard_of(tables, agent, step.now))
 }
 
-/// Returns whether the agent's last sign of life is recent: within its lease while it holds a claim, otherwise within a
-/// quarter of an hour.
+/// Returns true when the agent's last sign of life is recent: within its lease while it holds a claim, otherwise within
+/// a quarter of an hour.
 fn is_heard_of(tables: &Tables, agent: &Agent, now: Timestamp) -> bool {
     let mut leases = tables.tasks.values().filter_map(|task| task.state.running_lease());
     let held: Vec<_> = leases.by_ref().filter(|lease| lease.agent == agent.id).map(|lease| lease.until).collect();
@@ -95,7 +96,7 @@ fn is_heard_of(tables: &Tables, agent: &Agent, now: Timestamp) -> bool {
     agent.left.is_none() && fresh
 }
 
-/// Returns whether the caller is the same user or token (principal) that registered the agent last. Version 0.1.0
+/// Returns true when the caller is the same user or token (principal) that registered the agent last. Version 0.1.0
 /// recorded no principals, so every local user may resume an agent from that version.
 pub(crate) fn is_same_principal(step: &Step, agent: &Agent) -> bool {
     let Some(own) = &step.caller.principal else { return false };

@@ -10,7 +10,7 @@ use crate::spot::PathSpot;
 pub(super) use computed::{ComputedCalls, calls};
 pub(super) use handed::handed;
 
-/// Parts of function names. Code that contains a name with one of these parts may write, run or move something.
+/// Parts of function names. Code that calls a function with such a part in its name may write, run or move something.
 const WRITES: &[&str] = &[
     "write",
     "save",
@@ -69,14 +69,15 @@ const WRITES: &[&str] = &[
     "reflect",
     "constructor",
 ];
-/// Whole function names. Code that contains one of them may write, run or move something.
+/// Complete function names. Code that calls one of these functions may write, run or move something.
 const WRITES_ALONE: &[&str] = &["run", "call", "put", "dd"];
 /// Modes that open a file for writing. In code they appear in quotes, as in `open(p, 'w')`.
 const MODES: &[&str] = &[
     "w", "a", "x", "c", "wb", "ab", "xb", "wt", "at", "wx", "ax", "r+", "rb+", "r+b", "w+", "wb+", "w+b", "a+", "ab+",
     "a+b", "c+", "cb", "+<",
 ];
-/// Starts of function names. Code that contains a name with one of these starts may write, run or move something.
+/// Beginnings of function names. Code that calls a function whose name begins like this may write, run or move
+/// something.
 const WRITES_FROM: &[&str] = &["rm", "cp", "mv"];
 
 /// Tells whether code only reads: nothing in it shows that it writes, runs or moves something.
@@ -91,9 +92,9 @@ pub(super) fn only_reads(text: &str) -> bool {
                 || WRITES_ALONE.contains(&word.as_str())
                 || WRITES_FROM.iter().any(|start| word.starts_with(start)))
     };
-    // Code counts as writing if it has `>` (it may be a redirection), a backquote (it may run a command), or calls a
-    // function by a joined name, as `('a' + 'b')(x)` does. It also counts if it opens a file with a mode that writes:
-    // `open(p, 'w')`, `mode="w"`.
+    // Code counts as writing if it has `>` (which may be a redirection) or a backquote (which may run a command). It
+    // also counts as writing if it joins texts to the name of a function and calls that function, as `('a' + 'b')(x)`
+    // does. The same is true if it opens a file with a mode that writes, as `open(p, 'w')` does.
     let opens = |mode: &&str| {
         [format!("'{mode}'"), format!("\"{mode}\""), format!("[[{mode}]]")].iter().any(|quoted| {
             let starts = text.match_indices(quoted.as_str()).map(|(at, _)| text[..at].trim_end());
@@ -125,7 +126,7 @@ pub(super) fn paths_in(text: &str) -> Vec<PathSpot> {
         let word = text.get(from..end).unwrap_or_default();
         let before = text.get(..from).and_then(|before| before.chars().next_back());
         let opened = before.is_some_and(quote);
-        // A path follows these commands of shells and editors, which change the folder or write a file.
+        // These commands of shells and editors change the folder or write a file. The word after them is a path.
         let moved = matches!(last, "cd" | ".cd" | "chdir" | "w" | "wq" | "write" | "sav" | "saveas");
         let redirected = before == Some('>') && quote(letter);
         let like = word.contains(['/', '.']) || opened && quote(letter) || moved || redirected;
@@ -136,7 +137,8 @@ pub(super) fn paths_in(text: &str) -> Vec<PathSpot> {
             // `$_` stands for a part of the code that is not known. Before a path it is nearly always the current
             // folder: `$PWD/infra`.
             let behind = word.strip_prefix("_/").filter(|_| before == Some('$'));
-            // Code that changes its folder first may name the paths below the folder of the call from there.
+            // If the code first changes into another folder, `../infra` may mean `infra` in the folder of the tool
+            // call. So judge the path without its `../`, too.
             let above = word.starts_with("../") && changes_folder;
             found.extend(behind.or(above.then_some(word)).map(|path| path.trim_start_matches("../")).map(at));
         }

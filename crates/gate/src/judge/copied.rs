@@ -7,12 +7,12 @@ use crate::programs::program::is_of_the_system;
 use crate::rule::{self, RuleFit};
 use crate::{GateDecision, place};
 
-/// Programs that copy a file or give it a second name.
+/// Programs that copy a file or give it a second name. With them an agent can run a program under another name.
 const COPIES: &[&str] = &["cp", "ln", "mv", "install", "link", "rsync", "dd"];
 
 impl Judge<'_> {
-    /// Compares a rule with a program that is given by its path, such as `./tool`. If the path is a link to the rule's
-    /// program, the rule applies.
+    /// Compares a gate rule with a program that is given by its path, such as `./tool`. If the path is a link to the
+    /// rule's program, the rule applies.
     pub(super) fn linked(&self, words: &[String], level: &CommandLevel) -> RuleFit {
         let Some((program, rest)) = level.words.split_first() else { return RuleFit::No };
         let (path, wanted) = (program.as_text(), words.first().map(|word| base(word)).unwrap_or_default());
@@ -35,8 +35,8 @@ impl Judge<'_> {
     }
 
     /// Handles a command text that copies a program of the system and also runs a program by its path, such as `./x`.
-    /// That program may be the copy. The gate does not know the options of a copy, so the command needs approval if a
-    /// rule restricts writes.
+    /// The second program may be the copy, whose options the gate does not know. So a person must approve the command
+    /// text if a gate rule restricts writes.
     fn copied_writer(&mut self, commands: &[SeenCommand]) {
         let levels = || commands.iter().flat_map(|seen| &seen.levels);
         let copies = |level: &CommandLevel| {
@@ -57,8 +57,9 @@ impl Judge<'_> {
         }
     }
 
-    /// Handles copies of a program that a rule names. The command text needs approval if it makes such a copy. It also
-    /// needs approval if it runs a program by its path (`./x`), and that program may be such a copy.
+    /// Handles copies of a program that a gate rule names. A person must approve a command text that makes such a copy.
+    /// A person must also approve a command text that runs a program by its path (`./x`), if that program may be such a
+    /// copy.
     pub(super) fn copied(&mut self, commands: &[SeenCommand]) {
         self.copied_writer(commands);
         let levels = || commands.iter().flat_map(|seen| &seen.levels);
@@ -78,9 +79,8 @@ impl Judge<'_> {
                 self.decide(GateDecision::Ask, text);
                 continue;
             }
-            // True if the command text mentions the rule's program, as `which git` does. If the text also runs a
-            // program by its path with the words of the rule (`./x push`), that program may be a copy of the rule's
-            // program.
+            // True if the command text mentions the program that the gate rule names, as `which git` does. If the text
+            // also runs a program by its path with the words of the rule (`./x push`), that program may be a copy.
             let named = levels().any(|level| {
                 let asks_where = matches!(level.words.first().map(Arg::as_text), Some("which" | "command" | "type"));
                 level.words.iter().skip(1).any(|word| names(word) || asks_where && word.as_text() == wanted)

@@ -20,17 +20,18 @@ use crate::{GateDecision, guard, place};
 /// The longest wait for git's list of files. After this time the files count as unknown. The wait is short because the
 /// agent's client waits for the gate, and git usually lists the files of two commits in milliseconds.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// The largest number of bytes of git's output that are read. The rest is cut off.
+/// The largest number of bytes in git's list of files. If the list is longer, the files count as unknown.
 const ANSWER_BYTES_MAX: u64 = 32 << 20;
 /// Commands of git that create or change a name for a commit, such as a branch or a tag.
 const RENAMES: &[&str] = &["branch", "tag", "update-ref", "symbolic-ref", "replace", "worktree"];
-/// Commands of git after which `HEAD` or the name of a commit means other files. They do not change the files of the
-/// work tree.
+/// Git commands after which `HEAD`, a branch or the id of a commit means another commit. They do not change the files
+/// of the work tree.
 const REPOINTS: &[&str] = &["update-ref", "symbolic-ref", "replace", "reset --soft", "reset --mixed"];
 
 impl Judge<'_> {
-    /// Judges a git command that changes files of the work tree without naming them. The command needs approval if it
-    /// changes a file that a rule asks about or denies, or a guarded file, that is, one that controls agents or git.
+    /// Judges a git command that changes files of the work tree without naming them. The command needs a person's
+    /// approval if it changes a file that a gate rule asks about or denies, or a guarded file, that is, one that
+    /// controls agents or git.
     pub(super) fn moved(&mut self, moved: &WorkTreeMove, commands: &[SeenCommand]) {
         let folders = match &moved.folders {
             Some(CommandFolders::Known(folders)) => folders.as_slice(),
@@ -61,8 +62,8 @@ impl Judge<'_> {
         };
         // Git may not know the branch yet, because an earlier command in the same command text creates it.
         let made = !told && !moved.questions.is_empty() && commands.iter().any(renames);
-        // An earlier command of the text may make `HEAD` or a branch stand for other files, as `git update-ref` does.
-        // Then the files that git lists now are not the files that this command changes.
+        // An earlier command of the text, such as `git update-ref`, may make `HEAD` or a branch point to another
+        // commit. Then the files that git lists now are not the files that this command changes.
         let repointed = commands.iter().any(repoints);
         if self.narrows_writes() && (!told && (moved.asks || made) || repointed) {
             let text = format!(
@@ -93,7 +94,8 @@ impl Judge<'_> {
     }
 }
 
-/// Tells whether `HEAD` or the name of a commit means other files after a git command, as after `git update-ref`.
+/// Tells whether `HEAD`, a branch or the id of a commit means another commit after a git command, such as `git
+/// update-ref`.
 fn repoints(seen: &SeenCommand) -> bool {
     seen.levels.iter().any(|level| {
         let git = level.words.first().is_some_and(|program| options::base(program.as_text()) == "git");
@@ -106,8 +108,8 @@ fn repoints(seen: &SeenCommand) -> bool {
     })
 }
 
-/// Returns the files that the given git calls list together. Returns None when a call fails that is not `optional`,
-/// because the files are then unknown.
+/// Returns the files that all these git calls list. Returns None when a call fails that is not `optional`, because then
+/// the files are unknown.
 fn files(folder: &Path, questions: &[GitQuestion]) -> Option<Vec<String>> {
     let mut found = Vec::new();
     for question in questions {
@@ -144,7 +146,8 @@ fn answer(folder: &Path, arguments: &[String]) -> Option<Vec<String>> {
     let (tell, told) = mpsc::sync_channel(1);
     let reader = std::thread::Builder::new().spawn(move || {
         let mut bytes = Vec::new();
-        // Reads one byte more than allowed, so that a list that was cut is not taken for the whole list.
+        // Read one byte more than the maximum. So the code below notices a list that is too long, and does not use the
+        // cut list.
         let read = output.take(ANSWER_BYTES_MAX + 1).read_to_end(&mut bytes);
         // After the timeout the receiver no longer exists, so a failed send is ignored.
         let _: Result<(), _> = tell.send(read.map(|_| bytes));

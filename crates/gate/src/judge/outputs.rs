@@ -4,7 +4,7 @@
 use crate::command::Arg;
 use crate::programs::table::{self, CommandKind};
 
-/// Options that announce an output file in most programs. The file is the value of the option or one of the operands.
+/// Options that most programs use for an output file. The file is the value of the option or one of the operands.
 const OUTPUTS: &[&str] = &[
     "-o",
     "-O",
@@ -81,8 +81,8 @@ const VALUE_PARTS: &[&str] = &[
     "trace",
 ];
 
-/// Parts of the names of options whose value is a file that the program reads, or no file at all. A part of three or
-/// fewer letters must be a whole word of the name.
+/// Parts of the names of options whose value is a file that the program reads, or no file at all. A part with at most
+/// three letters must be a whole word of the option's name.
 const READ_PARTS: &[&str] = &[
     "ca",
     "cert",
@@ -127,18 +127,19 @@ const READ_PARTS: &[&str] = &[
     "workspace",
 ];
 
-/// Ends of the names of options whose value is a file that the program reads. They do not count if the name also has a
-/// part from `VALUE_PARTS`.
+/// Ends of the names of options whose value is a file that the program reads. An option whose name also has a part from
+/// `VALUE_PARTS` does not count.
 const READ_ENDS: &[&str] = &["data", "file", "files", "path", "paths", "pattern"];
 
-/// Letters of options whose attached value is a file that the program reads, or no file: `-Iinclude`, `-DX=y`.
+/// The letters of one-letter options whose attached value is a file that the program reads, or no file: `-Iinclude`,
+/// `-DX=y`.
 const READ_LETTERS: &str = "DILUefgiklmnprsuxy";
 
 /// Programs that create a project in the folder that an argument names.
 const SCAFFOLDERS: &[&str] =
     &["npx", "npm", "pnpm", "yarn", "bun", "bunx", "composer", "dotnet", "ng", "vue", "nest", "deno"];
 
-/// Options with which a command only shows what it would do.
+/// Options with which a command only prints the changes that it would make, and writes nothing.
 const SHOWS: &[&str] = &["--dry-run", "--check", "-check", "--diff", "-diff", "-n", "--list", "--help", "--stdout"];
 
 /// Returns the arguments of a program that probably name output files or output folders.
@@ -150,13 +151,13 @@ pub(super) fn outputs(name: &str, arguments: &[Arg]) -> Vec<String> {
         let Some(text) = word.text.as_deref() else { continue };
         let (option, value) = split(text);
         if !text.starts_with('-') || text.len() < 2 {
-            // The word may be a setting: `php -d error_log=file`.
+            // The word may be a setting whose value is a file: `php -d error_log=file`.
             found.extend(value.filter(|_| is_value(&format!("--{option}"))).into_iter().flat_map(parts));
             continue;
         }
-        // If the program's option table has this option, the table already says what the option does, and the option is
-        // skipped. A table of a program whose options end at the first operand does not count here, because this word
-        // may come after that operand.
+        // Skip an option that the program's option table has, because the table says what the option does. Do not skip
+        // it if the program's options end at its first operand. This word may come after that operand, and then the
+        // table says nothing about it.
         if known.is_some_and(|known| known.has(option) && !known.style.stop) {
             continue;
         }
@@ -195,8 +196,7 @@ fn makes(word: &str) -> bool {
     matches!(word, "create" | "init" | "new" | "create-project") || word.starts_with("create-")
 }
 
-/// Returns the operands after a sub-command that writes the files which its operands name: `folder` of
-/// `foo init folder`.
+/// Returns the files that a sub-command such as `init` writes. They are its operands: `folder` for `foo init folder`.
 fn named_by_command(name: &str, arguments: &[Arg]) -> Vec<String> {
     let shows = arguments.iter().any(|word| SHOWS.contains(&word.as_text()));
     let operands: Vec<&str> =
@@ -209,15 +209,15 @@ fn named_by_command(name: &str, arguments: &[Arg]) -> Vec<String> {
         return Vec::new();
     }
     match verb.and_then(|at| operands.get(at + 1..)) {
-        // Without an operand, the sub-command writes into the current folder.
+        // A sub-command such as `init` without an operand writes into the current folder.
         Some([]) => vec![".".to_owned()],
         Some(named) => named.iter().map(|path| (*path).to_owned()).collect(),
         None => Vec::new(),
     }
 }
 
-/// Returns the whole value of an option and its parts. The file name may be one of the parts, as in `--emit=asm=file`
-/// and `--cov-report=html:folder`.
+/// Returns the value of an option and all parts of this value, because the file name may be one of the parts:
+/// `--emit=asm=file`, `--cov-report=html:folder`.
 fn parts(value: &str) -> Vec<String> {
     let parts = value.split(['=', ':', ',']).chain([value]);
     parts.filter(|part| !part.is_empty()).map(str::to_owned).collect()
@@ -236,7 +236,7 @@ fn attached(text: &str) -> Vec<String> {
     if letters.starts_with(|letter| READ_LETTERS.contains(letter)) {
         return Vec::new();
     }
-    // The option may have one, two or three letters before its value.
+    // One, two or three letters of this word may be the name of the option. The rest of the word is its value.
     let behind = (1..=3).filter_map(|count| letters.get(count..)).map(str::to_owned);
     behind.chain(parts(letters)).collect()
 }

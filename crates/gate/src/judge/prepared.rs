@@ -16,7 +16,7 @@ const DEFAULTS: &[(&[&str], &[&str])] = &[
     (&["rake"], &["Rakefile"]),
 ];
 
-/// Programs that build or test the files of their folder, with the endings of the files whose code they run.
+/// Programs that build or test the files of their folder, each with the endings of the files whose code it runs.
 const BUILDS: &[(&[&str], &[&str])] = &[
     (&["cargo"], &[".rs"]),
     (&["go"], &[".go"]),
@@ -29,8 +29,8 @@ const BUILDS: &[(&[&str], &[&str])] = &[
 
 impl Judge<'_> {
     /// Judges a file that the command text writes and then runs. The literal texts of the command text may be the
-    /// content of that file. So the call needs approval if one of them contains a command that a rule asks about or
-    /// denies.
+    /// content of that file. So a person must approve the call if one of these texts contains a command that a gate
+    /// rule asks about or denies.
     pub(super) fn prepared(&mut self, found: &FoundActs) {
         let written: Vec<&str> = found
             .writes
@@ -49,7 +49,7 @@ impl Judge<'_> {
         if program::is_language(&name) {
             texts.extend(found.texts.iter().map(|text| code::calls(text, &name).folded));
         } else {
-            // Here a shell, `make` or a similar program runs the written file. It would run the literal texts as
+            // A shell, `make` or a similar program runs the written file here. So it may run the literal texts as
             // commands.
             for text in found.texts.iter().filter(|text| text.contains('\n')) {
                 let (text, folder) = (text.replace('\t', " "), self.directory.to_owned());
@@ -68,8 +68,8 @@ impl Judge<'_> {
     }
 }
 
-/// Returns a text as `printf` or sed may write it into a file. Escapes such as `\n` are resolved, and in a substitution
-/// of sed (`s/a/b/`) each separator becomes a line end.
+/// Returns a text as `printf` or sed may write it into a file. Resolves escapes such as `\n`. In a substitution of sed
+/// (`s/a/b/`) each separator becomes a line end.
 fn plain(text: &str) -> String {
     let mut letters = text.chars().peekable();
     let mut apart = String::new();

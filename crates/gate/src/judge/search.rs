@@ -11,15 +11,15 @@ use crate::programs::{options, program};
 use crate::spot::PathSpot;
 use crate::{GateDecision, rule};
 
-/// The largest number of paths that are checked in the arguments of one command. A command with more paths needs
-/// approval.
+/// The largest number of paths that are checked in the arguments of one command. A command with more paths needs a
+/// person's approval.
 const PATHS_MAX: usize = 500;
 
 impl Judge<'_> {
-    /// Judges an argument of an unknown program as if it were a command. Only a command or write that a rule asks about
-    /// or denies, or a change to settings that control agents or git, makes the call need approval.
+    /// Judges an argument of an unknown program as if it were a command. A person must approve the call only if this
+    /// command does something that a gate rule asks about or denies, or changes settings that control agents or git.
     pub(crate) fn suspect(&mut self, found: &FoundActs) {
-        // If the call already needs approval or is denied, no further reasons are needed.
+        // Look for no further reasons if a person must already approve the call, or if it is denied.
         if self.decision != GateDecision::Allow {
             return;
         }
@@ -59,9 +59,10 @@ impl Judge<'_> {
         }
     }
 
-    /// Compares the name of a tool with the command rules. The call needs approval when the name, alone or with a value
-    /// of the tool's input, is the command of a rule: the tool `git_push` for the rule `git push`. Tools of the client
-    /// itself (`foreign` is false) may have the name of a program by chance, so for them a rule of one word is ignored.
+    /// Compares the name of a tool with the gate rules about commands. A person must approve the call when the tool's
+    /// name, alone or with a value of its input, is the command of a rule: the tool `git_push` for the rule `git push`.
+    /// A tool of the client itself (`foreign` is false) may have the name of a program by chance, so a rule of one word
+    /// does not apply to it.
     pub(crate) fn named_after(&mut self, words: &[String], foreign: bool) {
         let words: Vec<Arg> = words.iter().map(|word| Arg::known(word)).collect();
         for (number, wanted, rule) in self.commands().filter(|(_, _, rule)| rule.decision != GateDecision::Allow) {
@@ -73,8 +74,8 @@ impl Judge<'_> {
         }
     }
 
-    /// Searches the arguments of a program for the commands and paths of rules, because the program may run or write
-    /// them.
+    /// Searches the arguments of a program for the commands and paths that gate rules name, because the program may run
+    /// or write them.
     pub(super) fn search(&mut self, level: &CommandLevel) {
         let arguments = level.words.get(1..).unwrap_or_default();
         let name = level.words.first().map(|word| options::base(word.as_text())).unwrap_or_default();
@@ -134,8 +135,8 @@ impl Judge<'_> {
         walked
     }
 
-    /// Judges paths that a command may write. The command needs approval when a rule asks about or denies a write to
-    /// one of them.
+    /// Judges paths that a command may write. A person must approve the command when a gate rule asks about or denies a
+    /// write to one of them.
     pub(super) fn may_write(&mut self, mut written: Vec<PathSpot>, level: &CommandLevel) {
         let shown = shown(level);
         let mut seen = HashSet::new();
@@ -146,8 +147,8 @@ impl Judge<'_> {
         for spot in written.into_iter().take(PATHS_MAX) {
             let folders = match &level.folders {
                 CommandFolders::Known(folders) => CommandFolders::Known(folders.clone()),
-                // If the folder of the program is unknown, the program is judged as if it ran in the folder of the tool
-                // call.
+                // If the working folder of the program is unknown, judge the program as if it ran in the folder of the
+                // tool call.
                 CommandFolders::Unknown => CommandFolders::Known(vec![self.directory.to_owned()]),
             };
             let path = spot.path().to_owned();

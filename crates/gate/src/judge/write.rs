@@ -18,8 +18,8 @@ impl Judge<'_> {
                 Some(spot) => format!("{:?} in a folder that is not known", spot.path()),
                 None => "a path that is not literal".to_owned(),
             };
-            // An unknown working folder of a program (`WriteCause::Work`) is ignored here. It is most likely the folder
-            // of the tool call.
+            // Ignore an unknown working folder of a program (`WriteCause::Work`). It is most likely the folder of the
+            // tool call.
             if write.by != WriteCause::Work && narrows || write.by == WriteCause::Itself {
                 let decision = if narrows { GateDecision::Ask } else { self.otherwise };
                 self.decide(decision, format!("it writes to {shown}"));
@@ -41,8 +41,8 @@ impl Judge<'_> {
                 continue;
             }
             let through = || place::is_through_processes(path) || is_output(text) || place::passes_processes(path);
-            // A write to a file descriptor needs approval even if no rule is about writes, because the open file may be
-            // one that controls agents or git.
+            // A person must approve a write to a file descriptor even if no gate rule is about writes, because the open
+            // file may be one that controls agents or git.
             if is_descriptor(path) || narrows && through() {
                 let text = format!("it writes to {text:?}, which may be any file that is open; name the file itself");
                 self.decide(GateDecision::Ask, text);
@@ -58,7 +58,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Judges one written path. Returns true if a rule names the path.
+    /// Judges one path that a tool call writes. Returns true if a gate rule names the path.
     fn path(&mut self, path: &Path, write: &PathWrite) -> bool {
         let Some(real) = place::resolve(path) else {
             self.decide(GateDecision::Ask, format!("ask: the links of {} go in circles", path.display()));
@@ -78,6 +78,7 @@ impl Judge<'_> {
         }
         let some = matches!(write.spot, Some(PathSpot::Inside(_)));
         let upwards = write.spot.as_ref().is_some_and(|spot| spot.path().starts_with(".."));
+        // Ignore unknown files in a folder such as `/tmp`, even if that folder is the root of a repository.
         if some && !upwards && place::is_common(&real) {
             return false;
         }
@@ -117,9 +118,9 @@ impl Judge<'_> {
         named
     }
 
-    /// Judges the folder where a program such as make works. A rule applies if its glob covers this folder. A glob that
-    /// covers the whole repository does not count, because otherwise every run of make in the repository would need
-    /// approval.
+    /// Judges the folder in which a program such as make works. A gate rule applies if its glob covers this folder. A
+    /// glob that covers the whole repository does not count: otherwise a person would have to approve every run of
+    /// make.
     fn worked_in(&mut self, path: &Path) {
         let Some(real) = place::resolve(path) else { return };
         let roots = place::roots_and(&real, self.here.get_or_init(|| roots(self.directory)));
@@ -136,7 +137,8 @@ impl Judge<'_> {
                 self.decide(GateDecision::Ask, text);
             }
         }
-        // Most programs work in the root of a repository. No guarded path of a repository covers its root folder.
+        // The root of a repository needs no check, because no guarded path of the repository covers its root. Most
+        // programs work in such a root, so the check is rarely made.
         let below = roots.iter().any(|root| real != *root && real.starts_with(root));
         if (below || guard::may_cover(&real))
             && guard::paths().iter().any(|guarded| guarded.is_written(&real, &roots, false, None))
@@ -148,8 +150,8 @@ impl Judge<'_> {
         }
     }
 
-    /// Judges files that `find` selects by a name pattern. A rule applies if a file that fits the pattern exists in a
-    /// place that the rule covers.
+    /// Judges files that `find` selects by a name pattern. A gate rule applies if a file that fits the pattern exists
+    /// in a place that the rule covers.
     fn found_below(&mut self, folder: &Path, pattern: &str, roots: &[PathBuf]) {
         for (number, rule) in self.rules.iter().enumerate() {
             let Matter::Write(glob) = &rule.matter else { continue };
@@ -170,8 +172,8 @@ impl Judge<'_> {
     }
 }
 
-/// Returns the repositories that hold the folder of the tool call. If no repository holds it, returns that folder
-/// itself.
+/// Returns the roots of the repositories that contain the folder of the tool call. If no repository contains it,
+/// returns that folder.
 fn roots(directory: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for path in [Some(place::tidy(directory)), place::resolve(directory)].into_iter().flatten() {
@@ -186,8 +188,8 @@ fn roots(directory: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Returns every path that a write may change: one for each folder where the command may run. Returns None when the
-/// path is unknown.
+/// Returns every path that a write may change: one path for each folder in which the command may run. Returns None when
+/// the written path is unknown.
 fn paths(write: &PathWrite) -> Option<Vec<PathBuf>> {
     let text = write.spot.as_ref()?.path();
     match &write.folders {
@@ -212,8 +214,7 @@ fn is_descriptor(path: &Path) -> bool {
     spelled == Path::new("/dev/stdin") || held && !matches!(number.as_str(), "1" | "2")
 }
 
-/// Tells whether the path names the output of a command. If the command text opens or copies file descriptors, the path
-/// may lead to another file.
+/// Tells whether the path names the standard output or the standard error of a command.
 fn is_output(path: &str) -> bool {
     matches!(path, "/dev/stdout" | "/dev/stderr")
 }

@@ -27,21 +27,22 @@ pub(crate) enum ProgramEffect {
     Script(String),
     /// The program sets an environment variable to a value.
     Sets(String, Arg),
-    /// The program changes to this folder. All later effects in the list happen there.
+    /// The program changes to this folder. All effects that come later in the list of effects happen there.
     Folder(Arg),
     /// A path is written. With `TreeEffect::Yes` everything below the path is written too.
     Writes(Arg, TreeEffect),
     /// The program works in the folder at this path. If the path is a file, the program works in the folder that holds
     /// the file. The program may run or write anything there.
     Works(Arg),
-    /// The program copies a path without following links, so the copy of a link is a link.
+    /// The program copies a path without following links, so the copy of a link is a link, too.
     Copies(Arg),
-    /// A part of the command cannot be analyzed. The command needs approval even if the rules allow it.
+    /// The gate cannot analyze a part of the command. A person must approve the command even if the gate rules allow
+    /// it.
     Ask(String),
-    /// The command needs approval unless a rule names the program.
+    /// A person must approve the command, unless a gate rule names its program. The text is the reason.
     AskUnlessNamed(String),
-    /// An option may write or run something. The command needs approval if a rule restricts writes or names the
-    /// program.
+    /// An option of the command may write or run something. A person must approve the command if a gate rule restricts
+    /// writes or names the program.
     Doubt(String),
     /// A variable in the command may change what the command does. This effect counts only if the same command text
     /// sets a variable to a value that could become an option or change a script.
@@ -50,7 +51,8 @@ pub(crate) enum ProgramEffect {
     Opaque(String),
     /// A git command such as `git switch` brings another state of the repository into the work tree.
     Moves(crate::command::WorkTreeMove),
-    /// The command changes hooks, or settings of git or of an agent. It needs approval even if the rules allow it.
+    /// The command changes hooks, or settings of git or of an agent. A person must approve it even if the gate rules
+    /// allow it.
     Guarded(String),
     /// A setting of git is changed. The fields are its key and its new value.
     Setting(Arg, Option<Arg>),
@@ -75,7 +77,8 @@ pub(crate) enum TreeEffect {
     No,
 }
 
-/// The first words that the line `does` of an option table may have. Each one is a way to read a program's operands.
+/// The first words that the line `does` of an option table may have. Each word stands for one way to read the operands
+/// of a program.
 #[cfg(test)]
 const KINDS: &[&str] = &[
     "none",

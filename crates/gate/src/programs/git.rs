@@ -17,7 +17,7 @@ pub(crate) use work::knows_kind;
 /// The options between `git` and its command, such as `-C folder` in `git -C folder push`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct GitPreamble {
-    /// The index of git's command among the words: 1 for `git push`.
+    /// The index of git's command among the words of the command line: 1 for `git push`.
     pub(crate) rest: usize,
     /// True if an option between `git` and its command is unknown. The position of git's command is then unknown too.
     pub(crate) unknown: bool,
@@ -25,7 +25,8 @@ pub(crate) struct GitPreamble {
     effects: Vec<ProgramEffect>,
     /// The repository that the option `--git-dir` names. None without that option.
     repository: Option<Arg>,
-    /// True if an option sets the work tree or the repository, so that the two need not belong together.
+    /// True if an option names another work tree or another repository, so that the work tree may not belong to the
+    /// repository.
     elsewhere: bool,
 }
 
@@ -58,8 +59,8 @@ const VALUED: &[&str] =
 const CHANGES: &[&str] =
     &["init", "fetch", "pull", "add", "commit", "config", "update-ref", "gc", "remote", "branch", "tag"];
 
-/// Groups of git commands with the same effect. If a rule names the first command of a group, the other commands of the
-/// group need approval.
+/// Groups of git commands with the same effect. If a gate rule names the first command of a group, a person must
+/// approve the other commands of the group, too.
 const EQUIVALENTS: &[(&str, &[&str])] = &[
     ("push", &["send-pack", "http-push", "subtree push", "lfs push", "svn dcommit", "p4 submit"]),
     ("fetch", &["fetch-pack", "http-fetch", "remote update", "pull"]),
@@ -81,7 +82,7 @@ pub(crate) fn is_git(name: &str) -> bool {
     name == "git" || name.strip_prefix("git-").is_some_and(knows)
 }
 
-/// Returns `git-push origin` as `git push origin`, so that a rule needs only one spelling. Returns None for other
+/// Returns `git-push origin` as `git push origin`, so that a gate rule needs only one spelling. Returns None for other
 /// programs.
 pub(crate) fn as_git(words: &[Arg]) -> Option<Vec<Arg>> {
     let name = base(words.first()?.as_text());
@@ -98,7 +99,7 @@ pub(crate) fn knows(command: &str) -> bool {
     table::exactly(&format!("git-{command}")).is_some()
 }
 
-/// Tells whether a git command does the same as the git command of a rule: `send-pack` does the same as `push`.
+/// Tells whether a git command does the same as the git command of a gate rule: `send-pack` does the same as `push`.
 pub(crate) fn is_equivalent(wanted: &str, rest: &[Arg]) -> bool {
     let same = EQUIVALENTS.iter().filter(|(command, _)| *command == wanted).flat_map(|(_, others)| others.iter());
     same.into_iter().any(|other| {
@@ -107,8 +108,8 @@ pub(crate) fn is_equivalent(wanted: &str, rest: &[Arg]) -> bool {
     })
 }
 
-/// Tells whether a git command brings commits into another repository, as `push` does. That is a fetch or pull from a
-/// path on this machine with a target branch: `git -C other fetch /repo main:main`.
+/// Tells whether a git command brings commits into another repository, as `push` does. A fetch or pull does so if it
+/// reads a path on this machine and names a target branch: `git -C other fetch /repo main:main`.
 pub(crate) fn fetches_elsewhere(words: &[Arg]) -> bool {
     let preamble = preamble(words);
     let rest = words.get(preamble.rest..).unwrap_or_default();
@@ -123,7 +124,7 @@ pub(crate) fn fetches_elsewhere(words: &[Arg]) -> bool {
         && operands.any(|state| state.contains(':'))
 }
 
-/// Reads the options between `git` and its command.
+/// Reads the options between `git` and its command, such as `-C folder` in `git -C folder push`.
 pub(crate) fn preamble(words: &[Arg]) -> GitPreamble {
     let mut found = GitPreamble { rest: 1, ..GitPreamble::default() };
     while let Some(word) = words.get(found.rest) {
@@ -210,13 +211,13 @@ pub(crate) fn effects(words: &[Arg]) -> Vec<ProgramEffect> {
     }
     let parsed = parse(table, rest);
     found.extend(of_options(&format!("git {name}"), table, &parsed).into_iter().filter(|effect| {
-        // The write of the configuration file is dropped here, because `git config --file x` does not always write. The
-        // function for `git config` adds the write when a setting is changed.
+        // Skip the effect that says that `git config --file x` writes `x`, because the command may only read `x`. The
+        // function for `git config` adds this effect when the command changes a setting.
         !(name == "config" && matches!(effect, ProgramEffect::Writes(..)))
     }));
     let done = work::effects(name, &table.does, &parsed);
-    // With `--work-tree`, or with `--git-dir` and without a work tree of that repository, git writes into another folder
-    // than the one whose files it could list. So everything below that folder counts as written.
+    // With `--work-tree` or `--git-dir`, the work tree may belong to another repository than the one that the gate asks
+    // for the changed files. So every file below the work tree counts as written.
     if preamble.elsewhere && done.iter().any(|effect| matches!(effect, ProgramEffect::Moves(_))) {
         found.push(ProgramEffect::Writes(Arg::inside("."), TreeEffect::Yes));
     }

@@ -17,7 +17,7 @@ pub(crate) struct GivenOption {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ParsedOptions {
     pub(crate) given: Vec<GivenOption>,
-    /// The words that are not options, in order.
+    /// The words of the command that are not options, in their order.
     pub(crate) operands: Vec<Arg>,
     /// The index of the first operand among the words of the command. It is used for programs whose options end at the
     /// first operand.
@@ -78,7 +78,7 @@ impl<'a> OptionParser<'a> {
             } else if lead == "-" && self.table.option("-").is_some() {
                 self.give_flag("-");
             } else if self.table.style.stop {
-                // A word that is not literal may turn out to be an option, or to be empty, when the command runs.
+                // When the command runs, a word that is not literal may turn out to be an option or to be empty.
                 if word.text.is_none() && lead.is_empty() && !self.table.style.literal {
                     self.found.unknown.push("a word before its command that is not literal".to_owned());
                 }
@@ -128,7 +128,7 @@ impl<'a> OptionParser<'a> {
     fn long(&mut self, word: &Arg) {
         let end = word.lead.find('=');
         let name = &word.lead[..end.unwrap_or(word.lead.len())];
-        // If a part of the option's name is unknown, the option itself is unknown.
+        // If a part of the option's name is unknown, it is unknown which option this is.
         if word.text.is_none() && end.is_none() {
             return self.lacks(word);
         }
@@ -188,7 +188,7 @@ impl<'a> OptionParser<'a> {
                 }
             }
         }
-        // If a part of this word is unknown, it may hold further option letters.
+        // If a part of this word is unknown, the word may have further option letters.
         if word.text.is_none() {
             self.lacks(word);
         }

@@ -5,8 +5,8 @@ use crate::command::Arg;
 use crate::programs::options::base;
 use crate::programs::table;
 
-/// Builtins and programs that need approval unless a rule names them. They run a text as commands, change the meaning
-/// of words, or run a command later.
+/// Builtins and programs that a person must approve, unless a gate rule names them. They run a text as commands, change
+/// the meaning of words, or run a command later.
 const ASKS: &str = "\
     trap alias unalias enable bind complete compgen fc let repeat foreach emulate zmodload autoload zle sched coproc at \
     batch crontab";
@@ -114,7 +114,7 @@ pub(crate) fn changes_toolchain(variable: &str) -> bool {
 }
 
 /// Tells whether a program is a builtin that only changes folders or does nothing. Such a builtin is allowed unless a
-/// rule names it, even if the default decision is to ask.
+/// gate rule names it, even if the default decision is to ask.
 pub(crate) fn is_harmless(program: &str) -> bool {
     matches!(
         program,
@@ -132,12 +132,12 @@ pub(crate) fn is_relied_on(name: &str) -> bool {
         || matches!(name, "." | "source" | "hash" | "history")
 }
 
-/// Builtins whose arguments set variables or name them.
+/// Builtins whose arguments are assignments or names of variables.
 pub(crate) const DECLARES: &[&str] =
     &["export", "declare", "typeset", "local", "readonly", "readarray", "mapfile", "read", "unset", "printf"];
 
-/// Returns the reason why a command needs approval unless a rule names it. Returns None when the command needs no
-/// approval.
+/// Returns the reason why a person must approve a command, unless a gate rule names it. Returns None when the command
+/// needs no approval.
 pub(crate) fn asks(words: &[Arg]) -> Option<String> {
     let program = words.first()?.text.as_deref()?;
     let name = base(program);
@@ -182,9 +182,9 @@ fn is_letters(word: &str, letter: char) -> bool {
     word.strip_prefix('-').is_some_and(|letters| !letters.starts_with('-') && letters.contains(letter))
 }
 
-/// Returns the reason why sourcing a file (`. file`) needs approval. Returns None for a literal file name, because
-/// another function treats that script as an unknown program. Any other source, such as standard input, is a text that
-/// the gate cannot see.
+/// Returns the reason why sourcing a file (`. file`) needs a person's approval. Returns None for a literal file name,
+/// because the gate treats such a script like an unknown program. Any other source, such as standard input, is a text
+/// that the gate cannot see.
 fn sourced(words: &[Arg]) -> Option<String> {
     match words.get(1).map(|word| word.text.as_deref()) {
         Some(Some(file)) if !crate::programs::wrapper::is_input(file) => None,
@@ -203,7 +203,7 @@ pub(crate) enum ProgramKnowledge {
     Unknown(String),
 }
 
-/// Returns how much is known about the effects of a program.
+/// Returns how much the gate knows about the effects of a program.
 pub(crate) fn knowledge(words: &[Arg]) -> ProgramKnowledge {
     let Some(program) = words.first().and_then(|word| word.text.as_deref()) else { return ProgramKnowledge::Known };
     let (program, name) = (&short(program), base(program));

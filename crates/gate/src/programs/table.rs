@@ -41,7 +41,7 @@ pub(crate) struct ProgramTable {
 /// One spelling of an option, such as `-o` or `--output`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct KnownOption {
-    /// The name of the option with its dashes.
+    /// The name of the option with its dashes, such as `-o` or `--output`.
     pub(crate) name: &'static str,
     pub(crate) takes: ValueNeed,
     pub(crate) effect: OptionEffect,
@@ -75,10 +75,10 @@ pub(crate) enum OptionEffect {
     Place,
     /// The value of the option is a setting of git, as in `git -c key=value`.
     Setting,
-    /// The option runs something that the gate cannot see, so the command needs approval unless a rule names the
-    /// program.
+    /// The option runs something that the gate cannot see. So a person must approve the command, unless a gate rule
+    /// names the program.
     Asks,
-    /// The option may write or run something. The gate treats it like an option that the table does not have.
+    /// The option may write or run something. The gate treats it like an option that the option table does not have.
     Doubt,
 }
 
@@ -88,15 +88,15 @@ pub(crate) enum OptionEffect {
 pub(crate) struct OptionStyle {
     /// True if the program reads no options after the first operand, as `sudo` does.
     pub(crate) stop: bool,
-    /// True if `--no-x` turns `--x` off.
+    /// True if the program has, for each option `--x`, an option `--no-x` that turns `--x` off.
     pub(crate) negates: bool,
-    /// True if a number with a dash, such as `-5`, is an option.
+    /// True if a number with a dash, such as `-5`, is an option of the program.
     pub(crate) numbers: bool,
     /// True if options that are missing in the option table have no effect that matters to a gate.
     pub(crate) loose: bool,
     /// True if the program may run or write more than its words show.
     pub(crate) opaque: bool,
-    /// True if an option is a whole word after one dash: `-out file`.
+    /// True if the options of the program are whole words after one dash: `-out file`.
     pub(crate) words: bool,
     /// True if the first word after the program's name may be option letters without a dash: `tar xf a`.
     pub(crate) tar: bool,
@@ -104,8 +104,8 @@ pub(crate) struct OptionStyle {
     pub(crate) modes: bool,
     /// True if a program that runs another command, as `sudo` does, has effects of its own too.
     pub(crate) matters: bool,
-    /// True if only writes to known paths count. The program always writes some files that its words do not name, so a
-    /// write to an unknown path is ignored.
+    /// True if the gate judges only the program's writes to known paths. Such a program always writes some files that
+    /// its words do not name, so its writes to unknown paths are ignored.
     pub(crate) literal: bool,
     /// True if the program runs or writes what it finds in the folder where it works, as make does.
     pub(crate) works: bool,
@@ -116,8 +116,8 @@ pub(crate) struct OptionStyle {
 }
 
 impl ProgramTable {
-    /// Returns the option of this name. A long option may be abbreviated, if only one option fits the abbreviation, or
-    /// if all options that fit it have the same effect.
+    /// Returns the option of this name. A long option may be abbreviated if only one option fits the abbreviation, or
+    /// if all options that fit have the same effect.
     pub(crate) fn option(&self, name: &str) -> Option<KnownOption> {
         if let Some(exact) = self.options.iter().find(|option| option.name == name) {
             return Some(*exact);
@@ -132,12 +132,13 @@ impl ProgramTable {
         found.all(|other| (other.takes, other.effect) == (first.takes, first.effect)).then_some(first)
     }
 
-    /// Tells whether the table has an option of exactly this name.
+    /// Tells whether the program has an option of exactly this name.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.options.iter().any(|option| option.name == name)
     }
 
-    /// Tells whether the program has an option with an effect on files or commands.
+    /// Tells whether the program has an option that may write, run or change something. An option that only names the
+    /// folder where the program works does not count.
     pub(crate) fn reaches(&self) -> bool {
         let nothing = |effect| matches!(effect, OptionEffect::Nothing | OptionEffect::Folder | OptionEffect::Place);
         self.options.iter().any(|option| !nothing(option.effect))
@@ -148,19 +149,19 @@ impl ProgramTable {
         self.options.iter().filter(|option| option.effect == OptionEffect::Folder).map(|option| option.name)
     }
 
-    /// Tells whether a sub-command of the program only reads the folder where the program works. A name with a dot at
-    /// its end, such as `version.`, is in the table for a sub-command that only reads when no operand follows it.
+    /// Tells whether a sub-command of the program only reads the folder where the program works. A dot at the end of
+    /// `command`, as in `version.`, means that no operand follows the sub-command.
     pub(crate) fn only_reads(&self, command: &str) -> bool {
         self.reads.contains(&command)
     }
 
-    /// Tells whether a sub-command of the program changes hooks, or settings of git or of an agent. `*` in the table
-    /// means that every call of the program does so, even without a sub-command.
+    /// Tells whether a sub-command of the program changes hooks, or settings of git or of an agent. `*` in the
+    /// program's option table means that every call of the program does so, even without a sub-command.
     pub(crate) fn changes_guarded(&self, command: Option<&str>) -> bool {
         self.guards.contains(&"*") || command.is_some_and(|command| self.guards.contains(&command))
     }
 
-    /// Tells whether an option turns another option of the table off: `--no-x` turns `--x` off. The name may be
+    /// Tells whether an option such as `--no-x` turns another option of the program (`--x`) off. The name may be
     /// abbreviated.
     pub(crate) fn negates(&self, name: &str) -> bool {
         self.style.negates
@@ -171,7 +172,7 @@ impl ProgramTable {
             })
     }
 
-    /// Returns every option of the table.
+    /// Returns every option in the option table of a program.
     #[cfg(test)]
     pub(crate) fn options(&self) -> &[KnownOption] {
         &self.options
@@ -201,7 +202,7 @@ pub(crate) fn exactly(program: &str) -> Option<&'static ProgramTable> {
     entry.table.get_or_init(|| read(entry.block)).as_ref()
 }
 
-/// One name of a program in the option tables.
+/// The entry for one name of a program in the index of all option tables.
 struct IndexEntry {
     /// The text of the option table, from its line `program` to the end of the file.
     block: &'static str,
@@ -261,7 +262,7 @@ fn read(block: &'static str) -> Option<ProgramTable> {
         match kind {
             "does" => table.does = rest.to_owned(),
             "style" => table.style = style(rest),
-            // The line `like tar` adds the options of tar after the program's own options.
+            // The line `like tar` in an option table adds the options of tar after the program's own options.
             "like" => table.options.extend(read(index().get(rest)?.block)?.options),
             "reads" => table.reads.extend(rest.split(' ')),
             "guards" => table.guards.extend(rest.split(' ')),
@@ -404,7 +405,7 @@ mod tests {
         assert_eq!(curl.option("--dump-he").map(|option| option.name), Some("--dump-header"));
         assert_eq!(curl.option("--output").map(|option| option.effect), Some(OptionEffect::Write));
         // `--outpu` may stand for `--output`, which names a file, or for `--output-dir`, which names a folder. curl
-        // refuses such an abbreviation, and so does the table.
+        // refuses such an abbreviation, so its option table must not find an option for it.
         assert_eq!(curl.option("--outpu"), None);
         assert_eq!(curl.option("--nothing"), None);
         assert!(curl.negates("--no-progress-meter") && !curl.negates("--now"));

@@ -11,8 +11,8 @@ use crate::spot::PathSpot;
 /// first word of the line `does` in its option table.
 const KINDS: &[&str] = &["command", "after", "assignments", "login", "joined", "remote", "input", "shell"];
 
-/// Tells whether a wrapper such as `sudo` does more than run its inner command. A rule that allows the inner command
-/// then does not allow the wrapper.
+/// Tells whether a wrapper such as `sudo` does more than run its inner command. A gate rule that allows the inner
+/// command then does not allow the wrapper.
 pub(crate) fn matters(words: &[Arg]) -> bool {
     find(words).is_some_and(|table| table.style.matters)
 }
@@ -150,7 +150,7 @@ fn joined(name: &str, rest: &[Arg]) -> Vec<ProgramEffect> {
     };
     let mut inner = vec![ProgramEffect::Script(words.join(" "))];
     if name == "parallel" {
-        // The program parallel inserts its arguments into the text, and the shell reads those arguments as well.
+        // The program `parallel` inserts its arguments into the text, so the shell may run parts of them, too.
         inner.push(ProgramEffect::Ask("parallel, which puts its arguments into a text for the shell".to_owned()));
     }
     inner
@@ -164,7 +164,8 @@ fn remote(parsed: &ParsedOptions, rest: &[Arg]) -> Vec<ProgramEffect> {
     if command.is_empty() && rest.first().is_some_and(|host| host.as_text().starts_with("git@")) {
         return Vec::new();
     }
-    // ssh accepts options after the host as well. These options are not parsed here, so the command needs approval.
+    // ssh accepts options after the host as well. These options are not parsed here, so the command needs a person's
+    // approval.
     if command.first().is_some_and(|word| word.as_text().starts_with('-')) {
         return vec![ProgramEffect::Ask("ssh with options behind the host".to_owned())];
     }
@@ -190,8 +191,8 @@ fn from_input(parsed: &ParsedOptions, rest: &[Arg], files: Option<&[Arg]>) -> Ve
     let braces = Arg::known("{}");
     let mark = parsed.values(&["-I", "-i", "--replace", "-J"]).next().or(bare.then_some(&braces));
     let unknown = [Arg::unknown()];
-    // At a mark such as `{}`, xargs inserts a whole line of its input. Several literal words may come from one line, so
-    // they then count as unknown.
+    // At a mark such as `{}`, xargs inserts a whole line of its input. Several known words may be one line or several
+    // lines. So if there is a mark and more than one literal word, the inserted text is unknown.
     let apart = |files: &&[Arg]| mark.is_none() || files.len() == 1 || files.iter().all(|file| file.text.is_none());
     let files = files.filter(apart).unwrap_or(&unknown);
     let mut words: Vec<Arg> = Vec::new();
@@ -213,7 +214,7 @@ fn from_input(parsed: &ParsedOptions, rest: &[Arg], files: Option<&[Arg]>) -> Ve
 
 fn in_shell(name: &str, parsed: &ParsedOptions, words: &[Arg]) -> Vec<ProgramEffect> {
     let first = words.get(parsed.rest);
-    // For a shell, a word like `+e` is an option too, and the script comes after it.
+    // For a shell, a word such as `+e` is an option, too, and the script comes after it.
     if first.is_some_and(|word| word.as_text().starts_with('+')) {
         return vec![ProgramEffect::Ask(format!("{name} with an option that begins with a plus"))];
     }
@@ -322,8 +323,8 @@ pub(crate) fn found_by_find(words: &[Arg]) -> Option<Vec<Arg>> {
     starts.iter().map(|start| start.text.as_deref().map(Arg::inside)).collect()
 }
 
-/// Tests of find that take no value. `TESTS_WITH_WORD` lists tests that take a value. If a find command has any other
-/// test, or `-o`, the files that it finds are unknown.
+/// Conditions of a find command, such as `-empty`, that take no value. `TESTS_WITH_WORD` lists conditions that take a
+/// value. If a find command has any other condition, or `-o`, the files that it finds are unknown.
 const TESTS_ALONE: &[&str] = &["-print", "-print0", "-empty", "-depth", "-mount", "-xdev"];
 const TESTS_WITH_WORD: &[&str] =
     &["-type", "-maxdepth", "-mindepth", "-mtime", "-mmin", "-newer", "-size", "-user", "-path"];

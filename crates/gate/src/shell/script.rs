@@ -12,8 +12,8 @@ use std::collections::HashMap;
 
 use crate::shell::word::ShellWord;
 
-/// The largest depth of substitutions within substitutions, as in `$(a $(b))`. A command text with deeper ones is not
-/// read and needs approval.
+/// The largest depth of substitutions within substitutions, as in `$(a $(b))`. The gate does not read a command text
+/// with deeper ones, and a person must approve it.
 const NESTING_MAX: u32 = 32;
 
 /// The reason why a command text was not read to its end.
@@ -48,11 +48,11 @@ pub(crate) struct ProgramText {
     pub(crate) only_bash: bool,
 }
 
-/// The end of a list of commands.
+/// The place at which a list of shell commands ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ListEnd {
     End,
-    /// The list ends at the `)` that closes a substitution.
+    /// The list of commands ends at the `)` that closes a substitution.
     Parenthesis,
 }
 
@@ -70,12 +70,12 @@ struct ScriptReader<'t> {
     nesting: u32,
     script: ProgramText,
     pending: Vec<Pending>,
-    /// True between `[[` and `]]`.
+    /// True while the reader is between `[[` and `]]` of a shell test.
     in_test: bool,
     /// True after `<<` was read inside a substitution such as `$(…)`. bash 5.2 rewrites such a substitution and loses a
     /// `;` in it, so this reader gives up at a `;`.
     document_inside: bool,
-    /// True after the body of a here-document inside a substitution was read.
+    /// True after the body of a here-document (`<<EOF`) inside a substitution such as `$(…)` was read.
     document_over: bool,
     /// True between `name=(` and the `)` that ends the list of values.
     in_list: bool,
@@ -87,7 +87,7 @@ struct ScriptReader<'t> {
 }
 
 /// Keywords of the shell. The skeleton of a command text has a name such as `W0` in place of each word, but keeps these
-/// keywords, because the parser needs them.
+/// keywords, because `brush-parser`, which parses the skeleton, needs them.
 pub(crate) const RESERVED: &[&str] = &[
     "!", "{", "}", "case", "do", "done", "elif", "else", "esac", "fi", "for", "if", "in", "then", "until", "while",
     "[[", "]]", "function", "select", "coproc", "time",
@@ -224,7 +224,8 @@ impl<'t> ScriptReader<'t> {
         self.keywords_over &= operator.contains(['<', '>']);
         // Other shells read these operators differently: dash reads `&>` as two operators and does not have `|&`.
         self.script.only_bash |= matches!(operator, "&>" | "&>>" | "|&" | "<<<" | ";;&" | ";&");
-        // bash refuses `[[ -n || x ]]`, and the parser takes `-n` as a text there.
+        // bash refuses `[[ -n || x ]]`, but `brush-parser` accepts it and takes `-n` as a text. So this reader gives
+        // up.
         if self.in_test && words::is_test(self.script.plain.split_whitespace().next_back().unwrap_or_default()) {
             return Err("an operator of `[[` without its word".into());
         }
@@ -235,8 +236,8 @@ impl<'t> ScriptReader<'t> {
             "<<-" => self.document(true),
             "(" if self.is_behind_first_time() => Err("a block behind `time` at the start of a substitution".into()),
             _ => {
-                // The parser reads two parentheses in a row as arithmetic, even with a blank between them. bash reads
-                // them as two subshells, so a line end is put between them.
+                // `brush-parser` reads two parentheses in a row as arithmetic, even with a blank between them. bash
+                // reads them as two subshells, so a line end is put between them.
                 if operator == "(" && self.script.plain.trim_end_matches(' ').ends_with('(') {
                     self.script.plain.push('\n');
                 }
@@ -278,7 +279,7 @@ impl<'t> ScriptReader<'t> {
         Ok(())
     }
 
-    /// Reads the bodies of the here-documents that the line before this position announced.
+    /// Reads the bodies of the here-documents that the line before this position announced with `<<`.
     fn documents(&mut self) -> Result<(), UnreadText> {
         self.document_over |= self.nesting > 0 && !self.pending.is_empty();
         for pending in std::mem::take(&mut self.pending) {
@@ -295,8 +296,8 @@ impl<'t> ScriptReader<'t> {
                 if bare == pending.delimiter {
                     break;
                 }
-                // Inside a substitution, bash 5.2 also ends a here-document at a line that begins with the delimiter and
-                // holds a parenthesis. It then runs the rest of that line. This reader gives up at such a line.
+                // Inside a substitution, bash 5.2 also ends a here-document at a line that begins with the delimiter
+                // and holds a parenthesis. It then runs the rest of that line. This reader gives up at such a line.
                 if self.nesting > 0 && bare.starts_with(&pending.delimiter) {
                     return Err(
                         "a line that begins with the delimiter of a here-document inside of a substitution".into()
@@ -333,7 +334,7 @@ impl<'t> ScriptReader<'t> {
         Ok(inner.script)
     }
 
-    /// Reads `((…))` as arithmetic, as bash does if the text ends with `))`.
+    /// Reads `((…))` as a computation, or as the head of a loop such as `for ((i = 0; i < 3; i++))`.
     fn arithmetic_command(&mut self) -> Result<(), UnreadText> {
         self.at += 2;
         let start = self.at;
@@ -355,8 +356,8 @@ impl<'t> ScriptReader<'t> {
 }
 
 impl ProgramText {
-    /// Adds the facts about a nested text: the variables that it uses and sets, and whether only bash can read it. The
-    /// words of the nested text are not added.
+    /// Adds the facts about a text inside this text, such as a substitution: the variables that it uses and sets, and
+    /// whether only bash can read it. The words of the inner text are not added.
     fn absorb(&mut self, other: &Self) {
         self.computed.extend_from_slice(&other.computed);
         self.numbers.extend_from_slice(&other.numbers);

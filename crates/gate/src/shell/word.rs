@@ -8,7 +8,7 @@ use crate::spot::PathSpot;
 #[derive(Debug, Default)]
 pub(crate) struct ShellWord {
     pub(crate) pieces: Vec<WordPiece>,
-    /// The commands that bash runs when it expands the word, in order.
+    /// The commands that bash runs when it expands this word, in order: `date` for `$(date)`.
     pub(crate) inner: Vec<ProgramText>,
 }
 
@@ -22,7 +22,7 @@ pub(crate) enum WordPiece {
     Tilde(String),
     /// A character of a file name pattern: `*`, `?` or `[`.
     Wild(char),
-    /// A number of unknown value, the result of `$((…))`.
+    /// A number of unknown value: the result of `$((…))`.
     Number,
     /// A variable that is used without any change of its value: `$x` or `${x}`.
     Variable { name: String, quoted: bool },

@@ -129,7 +129,7 @@ pub(super) const WRITING_WORDS: &[&str] = &[
 /// content for a file.
 pub(super) const READING_WORDS: &[&str] = &["read", "search", "find", "grep", "list", "view", "glob", "show"];
 
-/// Returns a field name without case, underscores, hyphens and blanks, so that names can be compared.
+/// Returns a field name in lower case, without underscores, hyphens and blanks, so that names can be compared.
 pub(super) fn plain(name: &str) -> String {
     name.chars().filter(|letter| !matches!(letter, '_' | '-' | ' ')).flat_map(char::to_lowercase).collect()
 }

@@ -11,8 +11,7 @@ const TEXTS_MAX: usize = 200;
 const TEXT_BYTES_MAX: usize = 4 << 10;
 /// The largest depth of objects within objects in the input of a tool. Deeper objects are ignored.
 const DEPTH_MAX: usize = 8;
-/// MCP servers whose tools do on a remote host what git does. In the name of a tool, the name of such a server is read
-/// as `git`.
+/// Names of services that host git repositories. In the name of a tool, the name of such a service is read as `git`.
 const GIT_HOSTS: &[&str] = &["github", "gitlab", "gitea", "forgejo", "bitbucket"];
 /// Tools whose input names another tool or command to run.
 const BY_NAME: &[&str] = &["Skill", "SlashCommand", "skill", "slash_command"];

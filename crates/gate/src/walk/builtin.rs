@@ -25,8 +25,8 @@ impl CommandWalk {
                 self.declares(program.as_text(), arguments, scope);
             }
             "read" | "mapfile" | "readarray" | "unset" | "getopts" => self.names(program.as_text(), arguments),
-            // `test -v 'x[$(command)]'` runs the command in the index. A rule that allows `test` does not allow that
-            // command, so the whole command needs approval.
+            // `test -v 'x[$(command)]'` runs the command in the index. A gate rule that allows `test` does not allow
+            // that command, so the whole command needs a person's approval.
             "test" | "["
                 if arguments.iter().any(|word| matches!(word.as_text(), "-v" | "-R"))
                     && arguments.iter().any(|word| word.text.as_deref().is_none_or(|text| text.contains('['))) =>
@@ -76,8 +76,8 @@ impl CommandWalk {
         }
     }
 
-    /// Records that a builtin sets the variables that its arguments name. A name with an index, such as `x[1]`, needs
-    /// approval, because bash evaluates the index.
+    /// Records that a builtin sets the variables that its arguments name. A name with an index, such as `x[1]`, needs a
+    /// person's approval, because bash evaluates the index.
     fn names(&mut self, program: &str, arguments: &[Arg]) {
         for argument in arguments {
             match argument.text.as_deref() {
@@ -92,7 +92,7 @@ impl CommandWalk {
         }
     }
 
-    /// Records that a loop sets its variable.
+    /// Records that a loop of the command text sets its variable.
     pub(super) fn looped(&mut self, variable: &str, numbers: bool) {
         if program::changes_programs(variable) || !is_name(variable) {
             self.ask(format!("a loop over {variable}, which changes what programs do"));

@@ -7,12 +7,14 @@ use crate::command::CommandFolders;
 use crate::programs::program;
 use crate::shell::script::{ProgramText, RESERVED};
 
-/// Tells whether bash may read a `coproc` differently from the parser. bash reads no line end and no second `coproc`
-/// after `coproc`, and takes `coproc name if …` as a block with a name. The parser takes `name if …` as a command.
+/// Tells whether bash may read a `coproc` differently from `brush-parser`. After `coproc`, bash accepts neither a line
+/// end nor a second `coproc`, and it takes `coproc name if …` as a block with a name. `brush-parser` takes `name if …`
+/// as a command.
 fn is_misread(process: &ast::CoprocessCommand) -> bool {
     let is_keyword = |word: &ast::Word| RESERVED.contains(&word.value.as_str());
     let other_line = process.body.location().is_none_or(|body| body.start.line != process.loc.start.line);
-    // The parser takes the brace of `coproc { ( x )`, which is not closed, as the name of the process.
+    // bash refuses `coproc { ( x )`, because its brace is not closed. `brush-parser` takes the brace as the name of the
+    // process.
     if process.name.as_ref().is_some_and(is_keyword) {
         return true;
     }
@@ -58,9 +60,9 @@ impl CommandWalk {
                 ast::AndOr::Or(_) => after.ill.clone(),
             };
             let (ast::AndOr::And(pipeline) | ast::AndOr::Or(pipeline)) = next;
-            // The command after `||` runs when an earlier command of the list failed. The commands between the failed
-            // command and `||` did not run. Only the first command of the list certainly ran. So a variable certainly
-            // has a value only if the first command sets it, or if it was set before the list.
+            // In a list such as `a && b || c`, the command after `||` runs when an earlier command failed. The commands
+            // between the failed command and `||` did not run. Only the first command of the list certainly ran. So a
+            // variable certainly has a value only if the first command sets it, or if it was set before the list.
             if matches!(next, ast::AndOr::Or(_)) {
                 set.clone_from(&scope.set);
             }
@@ -84,7 +86,7 @@ impl CommandWalk {
         let before = scope.folders.clone();
         let mut after = After::both(&before);
         match pipeline.seq.as_slice() {
-            // The pipeline is a lone `!` without a command.
+            // A pipeline without any command is a lone `!`.
             [] => self.ask("a pipe without a command"),
             [only] => after = self.one(only, script, scope),
             many => {
@@ -100,8 +102,8 @@ impl CommandWalk {
                     self.one(command, script, &mut last);
                     printed.append(&mut self.printed);
                 }
-                // Some shells run the last command of a pipe in the shell itself. So a folder to which that command
-                // changes may stay the folder of the shell.
+                // Some shells run the last command of a pipe in the shell itself. So if that command changes the
+                // folder, the shell may stay in the new folder.
                 after = After::both(&before.and(last.folders));
             }
         }
@@ -149,7 +151,7 @@ impl CommandWalk {
                     }
                     let mut within = scope.clone();
                     // If the item before this one in `case` ends with `;&`, bash continues with this item. So this item
-                    // may start in any folder where an item before it ended.
+                    // may start in any folder in which an earlier item ended.
                     within.folders = within.folders.and(end.clone());
                     if let Some(list) = &item.cmd {
                         self.list(list, script, &mut within);
@@ -205,8 +207,9 @@ impl CommandWalk {
         }
     }
 
-    /// Checks a computation that the parser found. This crate's reader puts `_` in place of each computation that it
-    /// finds. If another text is there, the reader took it for subshells, so the command text needs approval.
+    /// Checks a computation that `brush-parser` found. The reader of this crate, which prepares the text for
+    /// `brush-parser`, puts `_` in place of each computation that it finds. If another text is there, the reader took
+    /// it for subshells, so the command text needs a person's approval.
     fn computation(&mut self, text: &str) {
         if !matches!(text.trim(), "_" | "") {
             self.ask("parentheses that are a computation to one reader and subshells to another");

@@ -1,5 +1,5 @@
-//! Gathers the facts about one command that the rules need: whether the gate understands the command, and whether its
-//! arguments must be searched for other commands.
+//! Gathers the facts about one command that the gate rules need: whether the gate understands the command, and whether
+//! its arguments must be searched for other commands.
 
 use super::{CommandWalk, StandardInput, WalkScope, suspect};
 use crate::command::{Arg, CommandLevel};
@@ -8,7 +8,8 @@ use crate::programs::program::{self, ProgramKnowledge};
 use crate::programs::{git, wrapper};
 
 impl CommandWalk {
-    /// Returns the facts that the rules need about one command. The commands that this command runs are not included.
+    /// Returns the facts that the gate rules need about one command. The commands that this command runs are not
+    /// included.
     pub(super) fn level(
         &mut self,
         name: &str,
@@ -59,8 +60,8 @@ impl CommandWalk {
     }
 }
 
-/// Adds to `level` the facts that one effect of the command shows. Effects that write paths, change the folder or run
-/// other commands are handled elsewhere.
+/// Adds to `level` the facts that one effect of the command shows. An effect that writes a path, changes the folder or
+/// runs another command adds nothing.
 fn add_effect(level: &mut CommandLevel, name: &str, effect: &ProgramEffect, input: &StandardInput) {
     match effect {
         ProgramEffect::AskUnlessNamed(reason) => {

@@ -11,7 +11,7 @@ use crate::spot::PathSpot;
 /// Programs that print some of the lines that they read, unchanged.
 const FILTERS: &[&str] = &["sort", "uniq", "head", "tail", "tac", "shuf"];
 
-/// Options of `git ls-files` that take no value, and with which it prints paths relative to the current folder.
+/// Options of `git ls-files` that take no value. With them the command prints paths relative to the current folder.
 const LS_FILES: &[&str] =
     &["-z", "-c", "-d", "-m", "-o", "--cached", "--deleted", "--modified", "--others", "--exclude-standard"];
 
@@ -83,8 +83,9 @@ fn below(folders: &[Arg]) -> Option<Vec<Arg>> {
 }
 
 impl CommandWalk {
-    /// Returns the arguments that xargs gets from its input, as far as they or their folders are known. xargs splits
-    /// names at blanks, so a file name with a blank in it may become another path.
+    /// Returns the arguments that xargs gets from its input, as far as they or their folders are known. By default
+    /// xargs splits names at blanks. So if a file name may have a blank, the arguments are unknown, and the result is
+    /// None.
     pub(super) fn piped_files(
         &self,
         words: &[Arg],

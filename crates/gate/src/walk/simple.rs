@@ -198,7 +198,8 @@ impl CommandWalk {
                                 self.hand(name, &text, scope);
                             }
                         }
-                        // bash expands the text in `declare -a x='($(ls))'`, although it is quoted.
+                        // bash expands the text in `declare -a x='($(ls))'`, although it is quoted. So a person must
+                        // approve such a value.
                         let lists = words
                             .iter()
                             .any(|word| word.as_text().starts_with('-') && word.as_text().contains(['a', 'A']));
@@ -210,7 +211,8 @@ impl CommandWalk {
                     ast::AssignmentValue::Array(elements) => {
                         for (key, value) in elements {
                             key.iter().chain([value]).for_each(|word| drop(self.word(word, script, scope)));
-                            // bash reads `[$(…)]=x` in a list as an index. The parser reads it as a plain word.
+                            // bash reads `[$(…)]=x` in a list as an index, and `brush-parser` reads it as a plain word.
+                            // So a person must approve such a list.
                             if script.words.get(&value.value).is_some_and(is_indexed) {
                                 self.ask("a list with indexes");
                             }
@@ -221,22 +223,23 @@ impl CommandWalk {
                         }
                     }
                 }
-                // The parser takes a word such as `of=file` for an assignment. After a builtin such as `export` the
-                // word is an assignment, and the code above handled it. After any other command the word is an
-                // argument.
+                // `brush-parser` takes a word such as `of=file` for an assignment. It is an assignment only after a
+                // builtin such as `export`. After any other command the word is an argument.
                 if !declares {
                     words.push(script.words.get(&word.value).map_or_else(Arg::unknown, Arg::of));
                 }
             }
-            // This crate's reader turns process substitutions such as `<(ls)` into words, so the parser should find
-            // none.
+            // The reader of this crate (`shell::script`) turns process substitutions such as `<(ls)` into words, so
+            // `brush-parser` should find none.
             ast::CommandPrefixOrSuffixItem::ProcessSubstitution(..) => self.ask("what does not parse as a command"),
         }
     }
 
-    /// Reads the commands inside a word, and returns the facts about the word.
+    /// Reads the commands inside a word, such as `$(date)`, and returns the facts that are known about the word before
+    /// the command runs.
     pub(super) fn word(&mut self, word: &ast::Word, script: &ProgramText, scope: &WalkScope) -> Arg {
-        // A word may look like an assignment where no assignment is possible: `> a=$(ls)`.
+        // A word may look like an assignment where no assignment is possible: `> a=$(ls)`. Read the commands in its
+        // value, too.
         if let Some(value) = word.value.split_once('=').and_then(|(_, value)| script.words.get(value)) {
             self.inside(value, scope);
         }

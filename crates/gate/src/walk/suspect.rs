@@ -12,11 +12,11 @@ use crate::programs::{options, wrapper};
 use crate::shell::unescaped;
 use crate::spot::PathSpot;
 
-/// The largest number of arguments of unknown programs that are read as commands. A call with more of them needs
-/// approval.
+/// The largest number of arguments of unknown programs that the gate reads as commands in one tool call. A person must
+/// approve a call with more of them.
 const SUSPECTS_MAX: usize = 64;
 /// The largest number of arguments of one command that name a program and are read as commands. A command with more
-/// such arguments needs approval.
+/// such arguments needs a person's approval.
 const COMMANDS_MAX: usize = 32;
 /// Names of programs. If the arguments of another program contain one of them, that program probably runs it.
 const LIKELY_COMMANDS: &[&str] = &[
@@ -55,7 +55,7 @@ fn installs_packages(words: &[Arg]) -> bool {
     is_packager && operands.find(|word| *word != "pip").is_some_and(|command| PACKAGE_COMMANDS.contains(&command))
 }
 
-/// Tells whether a word is the value of an option that takes a text for people.
+/// Tells whether a word is the value of an option that takes a text for people, such as a commit message.
 fn is_prose(arguments: &[Arg], at: usize) -> bool {
     let text = |word: &Arg| word.as_text().contains(' ');
     let before = at.checked_sub(1).and_then(|before| arguments.get(before));
@@ -80,7 +80,7 @@ impl CommandWalk {
         let runs = |(at, word): (usize, &'a Arg)| word.as_code().filter(|_| !is_prose(arguments, at));
         for text in arguments.iter().enumerate().filter_map(runs) {
             let value = text.split_once('=').map(|(_, value)| value);
-            // The value of a setting may have quotes: `key="git push"`.
+            // The value of a setting may be in quotes: `key="git push"`. Read the text without them, too.
             let bare = value.and_then(|value| value.strip_prefix('"')?.strip_suffix('"'));
             // In git and gh, an alias that begins with `!` is a command for a shell.
             let aliased = text.strip_prefix('!');
@@ -108,7 +108,7 @@ impl CommandWalk {
         }
     }
 
-    /// Reads words that another program may run as a command, or may take as options.
+    /// Reads words that a program may run as a command, or may take as options.
     pub(super) fn suspect_command(&mut self, words: &[Arg], scope: &WalkScope) {
         let mut within = WalkScope { depth: scope.depth + 1, set: BTreeSet::new(), ..scope.clone() };
         if !self.suspicious {
@@ -212,7 +212,8 @@ pub(super) fn codes(words: &[Arg], input: &StandardInput) -> Vec<String> {
         StandardInput::Text(text) | StandardInput::Partly(text) => found.push(text.clone()),
         StandardInput::Pipe { printed, .. } => {
             let text = printed.join(" ");
-            // The input may come from printf or `echo -e`, which resolve escapes.
+            // The input may come from printf or `echo -e`, which resolve escapes such as `\n`. So read it with resolved
+            // escapes, too.
             found.extend(text.contains('\\').then(|| unescaped(&text)));
             found.push(text);
         }

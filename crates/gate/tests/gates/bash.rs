@@ -1,4 +1,5 @@
-//! Compares the gate with the real bash: the gate must find every command that bash runs, or ask for approval.
+//! Compares the gate with the real bash: the gate must find every command that bash runs, or ask for a person's
+//! approval.
 
 use std::cell::Cell;
 use std::fs;
@@ -13,7 +14,7 @@ use chance::SeededRandom;
 
 /// Names of fake programs. Each of them only records that it ran, and with which words.
 const CANARIES: &[&str] = &["git", "alpha", "beta", "ls"];
-/// Real programs that run other programs. The test puts them into the same folder as the fake programs.
+/// Real programs, most of which run other programs. The test puts them into the same folder as the fake programs.
 const REAL: &[&str] =
     &["env", "nohup", "timeout", "nice", "xargs", "find", "stdbuf", "setsid", "sh", "bash", "cat", "true"];
 
@@ -91,7 +92,7 @@ fn unseen(stage: &Stage, text: &str) -> Option<String> {
     (!missed.is_empty()).then(|| format!("bash ran {missed:?} of {text:?}, and only {seen:?} was seen"))
 }
 
-/// Commands that contain no other commands.
+/// Shell commands that contain no other commands. Larger commands are made from them.
 const SIMPLE: &[&str] = &[
     "git push",
     "git \"push\" 'origin main'",

@@ -1,4 +1,5 @@
-//! Tests the reader of commands with texts that try to break it: very deep, very long, cut off anywhere, and random.
+//! Tests the parser of shell commands with texts that try to break it: deeply nested, very long, cut off at any
+//! character, and random.
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -98,8 +99,8 @@ fn judged(gates: &gate::Gates, text: &str, scratch: &Scratch) -> GateDecision {
     decision
 }
 
-/// Judges every construct in the deepest nesting that is short enough to be read, and in some smaller depths. If a gate
-/// stops the command at depth one, it must stop the nested command too.
+/// Nests every construct in itself, at some depths and as deep as the maximum length of a command allows. The gate must
+/// give a decision for each text. If the gate stops the command at depth one, it must stop the nested command too.
 #[test]
 fn the_deepest_of_everything_ends_in_a_decision() {
     let scratch = Scratch::new();
@@ -259,7 +260,7 @@ pub(crate) const BITS: &[&str] = &[
     "a:~",
 ];
 
-/// Changes a text in a few random places.
+/// Changes a command text in a few random places.
 pub(crate) fn mutated(text: &str, chance: &mut SeededRandom) -> String {
     let mut letters: Vec<char> = text.chars().collect();
     for _ in 0..=chance.below(3) {

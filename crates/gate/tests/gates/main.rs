@@ -1,5 +1,5 @@
-//! Tests gates with lists of commands that are allowed, need approval or are denied. Also checks that bash runs no
-//! command that the gate did not find.
+//! Tests gates with lists of commands that are allowed, need a person's approval or are denied. Also checks that bash
+//! runs no command that the gate did not find.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![expect(

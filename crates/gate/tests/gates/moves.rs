@@ -1,5 +1,5 @@
-//! Tests git commands that change files without naming them. Git lists the files. The command needs approval only if a
-//! rule covers one of the files, or if one of the files controls agents or git.
+//! Tests git commands that change files without naming them. Git lists the files. The command needs a person's approval
+//! only if a gate rule covers one of the files, or if one of the files controls agents or git.
 
 use std::fs;
 use std::path::Path;
@@ -11,8 +11,8 @@ use super::{Scratch, bash_call};
 
 const RULES: &str = "[gates]\ndefault = \"allow\"\n[[gate]]\nwrite = \"infra/**\"\ndecision = \"deny\"\n";
 
-/// A script that makes a repository. Its branch `infra-new` changes a file that a rule covers, `settings` changes a
-/// guarded file (one that controls agents or git), and `plain` changes neither. The newer of its two stashes changes
+/// A script that makes a repository. Its branch `infra-new` changes a file that a gate rule covers, `settings` changes
+/// a guarded file (one that controls agents or git), and `plain` changes neither. The newer of its two stashes changes
 /// the folder `infra`.
 const MADE: &str = "\
     rm -rf .git tree; git init -q -b main .; git config user.name x; git config user.email x@y; \
@@ -106,8 +106,8 @@ fn moves_ask_only_when_they_change_what_a_rule_is_for() {
         ("git switch -f main", GateDecision::Ask),
         ("git stash push -- src", GateDecision::Allow),
     ]);
-    // A git command that changes a guarded file (one that controls agents or git) needs approval even if no rule is
-    // about writes.
+    // A git command that changes a guarded file (one that controls agents or git) needs a person's approval even if no
+    // gate rule is about writes.
     let gates = scratch.gates("[gates]\ndefault = \"allow\"\n[[gate]]\ncommand = [\"x\"]\ndecision = \"deny\"\n");
     assert_eq!(bash_call(&gates, "git switch settings", &root).0, GateDecision::Ask);
     assert_eq!(bash_call(&gates, "git switch infra-new", &root).0, GateDecision::Allow);

@@ -42,7 +42,7 @@ pub(crate) struct WorktreeLook {
 #[derive(Debug)]
 pub(super) struct Unmerged {
     pub(super) path: PathBuf,
-    /// The object id of the file's version on the task's branch. `None` when one side of the merge removed the file.
+    /// The object id of the file's version on the task's branch. `None` unless both sides of the merge have the file.
     pub(super) ours: Option<String>,
 }
 
@@ -113,8 +113,8 @@ impl Unmerged {
     }
 }
 
-/// Returns the paths, among the given paths, whose content git would pass through a filter program. Handover switches
-/// these filter programs off. `call` makes a git call in the worktree.
+/// Returns those of the given paths whose content git would pass through a filter program. Handover switches the filter
+/// programs off, so it must not commit or change these files. `call` makes a git call in the worktree.
 pub(crate) async fn filtered(
     git: &Git,
     call: impl Fn(&[&str]) -> GitCall,

@@ -9,8 +9,8 @@ use crate::GitProblem;
 use crate::program::{Git, GitCall};
 use crate::repository::{GitRepository, reference};
 
-/// The maximum number of tries of one merge; after them the merge fails. A try must be repeated only when another merge
-/// moved the branch, and no workflow has this many merges at once.
+/// The maximum number of tries of one merge; after them the merge fails. A try is repeated only when another merge
+/// moved the branch in the meantime, and a workflow never has so many merges at the same time.
 const TRIES_MAX: u32 = 50;
 
 /// A merge that is prepared but not made: the branch has not moved yet.
@@ -20,7 +20,7 @@ pub struct ReadyMerge {
     pub tip: String,
     /// The commit to which the merge moves the branch.
     pub new: String,
-    /// True when the branch only moves forward, so that its new tree is the tree of the merged commit.
+    /// True when the branch needs no merge commit. Then its new tree is the tree of the commit to merge.
     pub is_fast_forward: bool,
 }
 
@@ -51,8 +51,8 @@ pub async fn merge(git: &Git, request: &Merge) -> Result<MergeResult, GitProblem
     ))
 }
 
-/// Prepares a merge without moving the branch. The caller can check the new commit before [`make_merge`] moves the branch
-/// to it.
+/// Prepares a merge without moving the branch. The caller can check the new commit before [`make_merge`] moves the
+/// branch to it.
 pub async fn plan_merge(git: &Git, request: &Merge) -> Result<MergePlan, GitProblem> {
     let Merge { message, author, .. } = request;
     check_words(message, author)?;
@@ -85,8 +85,8 @@ pub async fn plan_merge(git: &Git, request: &Merge) -> Result<MergePlan, GitProb
     Ok(MergePlan::Ready(ReadyMerge { tip, new, is_fast_forward: false }))
 }
 
-/// Moves the branch as prepared. Returns `None` when another merge moved the branch in the meantime; then the merge must
-/// be prepared again.
+/// Moves the branch to the commit that [`plan_merge`] prepared. Returns `None` when another merge moved the branch in
+/// the meantime. Then the merge must be prepared again.
 pub async fn make_merge(git: &Git, request: &Merge, ready: &ReadyMerge) -> Result<Option<MergeResult>, GitProblem> {
     let repository = GitRepository::find(git, &request.repository).await?;
     let name = reference(&request.branch);
@@ -102,7 +102,7 @@ pub async fn make_merge(git: &Git, request: &Merge, ready: &ReadyMerge) -> Resul
     if commit(git, &repository, &name).await? == *tip { Err(moved.failure()) } else { Ok(None) }
 }
 
-/// Tells whether the branch in the request already contains the commit to merge.
+/// Returns true when the branch in the request already contains the commit to merge.
 pub async fn is_merged(git: &Git, request: &Merge) -> Result<bool, GitProblem> {
     let repository = GitRepository::find(git, &request.repository).await?;
     let tip = commit(git, &repository, &reference(&request.branch)).await?;
@@ -126,16 +126,16 @@ async fn checked_out(git: &Git, repository: &GitRepository, name: &str) -> Resul
     Ok(entries.into_iter().find(|entry| entry.branch.as_deref() == Some(name)).map(|entry| entry.path))
 }
 
-/// The paths with conflicts of a merge.
+/// The paths that have conflicts in a merge.
 #[derive(Debug)]
 pub(crate) struct MergeConflict {
     pub(crate) paths: Vec<String>,
-    /// True when there are more paths than `paths` lists.
+    /// True when more paths have conflicts than `paths` lists.
     pub(crate) more: bool,
 }
 
-/// Merges two commits without using a worktree. Returns the id of the merged tree, or the paths with conflicts. Without
-/// a base, git finds the last common commit.
+/// Merges two commits without using a worktree. Returns the id of the merged tree, or the paths with conflicts. When
+/// `base` is `None`, git uses the last common commit.
 pub(crate) async fn merged_tree(
     git: &Git,
     repository: &GitRepository,

@@ -23,7 +23,7 @@ const FIXED: &[(&str, &str)] = &[
 /// call fails. So many do not occur in practice, and each of them takes space in the environment of a git process.
 const DRIVERS_MAX: usize = 200;
 
-/// The settings for every git call in a folder, and the names of the filter programs that these settings switch off.
+/// The git settings for every call in a folder, and the names of the filter programs that these settings switch off.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Quiet {
     pub settings: Vec<(String, String)>,

@@ -1,4 +1,5 @@
-//! Moves the branch of the person to the commit of a landing, together with the files of its worktree.
+//! Moves the branch of the person to the commit of a landing (a merge of finished work), together with the files of the
+//! branch's worktree.
 
 use super::worktree::{Checkout, unfinished_anywhere};
 use super::{Landing, LandingRecord, LandingRefusal, LandingResult};
@@ -6,10 +7,11 @@ use crate::GitProblem;
 use crate::program::{Git, GitCall};
 use crate::repository::{GitRepository, reference};
 
-/// Moves the target from exactly its tip to the new commit. When a worktree has the target checked out, its files move
-/// too, and uncommitted changes in other files stay. A repeated call finds the landing done.
+/// Moves the person's branch to the landed commit, if the branch still points to the commit for which the landing was
+/// computed. When a worktree has the branch checked out, its files change, too; uncommitted changes in other files
+/// stay. A repeated call finds the landing done.
 ///
-/// One git call moves the branch, so a stop at any time leaves the target either not moved or moved whole.
+/// One git call moves the branch, so a crash leaves the branch either unchanged or completely moved.
 pub async fn land(git: &Git, landing: &Landing) -> Result<LandingResult, GitProblem> {
     let repository = GitRepository::find(git, &landing.repository).await?;
     let record = LandingRecord {
@@ -64,7 +66,8 @@ pub async fn land(git: &Git, landing: &Landing) -> Result<LandingResult, GitProb
     if output.is_success() {
         return Ok(LandingResult::Done(record));
     }
-    // If the target moved in between, that is the reason. Otherwise git says it.
+    // Git failed to move the branch. If another process moved the branch after the check above, report this. Otherwise
+    // report git's own error.
     match repository.commit(git, &reference(&landing.target)).await? {
         Some(found) if found != landing.tip => moved(found),
         Some(_) | None => Err(output.failure()),

@@ -1,4 +1,5 @@
-//! Computes the commit of a landing, without changing a branch or a worktree.
+//! Computes the commit of a landing (a merge of finished work into a branch of the person). Changes no branch and no
+//! worktree.
 
 use super::worktree::{Checkout, current_branch, unfinished_anywhere};
 use super::{Landing, LandingPlan, LandingRefusal, LandingRequest};
@@ -76,10 +77,11 @@ pub async fn plan_landing(git: &Git, request: &LandingRequest) -> Result<Landing
     }))
 }
 
-/// Returns the commit from which both sides of the merge are compared, when it is not the last common commit.
+/// Returns the commit with which the work and the person's branch are both compared. Returns `None` when it is their
+/// last common commit.
 ///
-/// Work can start from other work that was landed as one commit. Then the last common commit is too old: changes of the
-/// other work would count again, and would conflict with later changes of the target.
+/// Work can start from other work that was merged into the person's branch as one commit. In that case the last common
+/// commit is too old: the changes of the other work would count again and conflict with later changes of the branch.
 async fn merge_base(
     git: &Git,
     repository: &GitRepository,
@@ -114,12 +116,13 @@ async fn commit(
     Ok(call.run(git).await?.whole()?.text())
 }
 
-/// Returns the person as the git configuration names them. Git must not guess a name from the machine.
+/// Returns the name and the mail address of the person from the git configuration. Fails when the configuration has
+/// none, because git must not guess them from the machine.
 async fn person(git: &Git, repository: &GitRepository) -> Result<Person, GitProblem> {
     let known = [("user.useConfigOnly".to_owned(), "true".to_owned())];
     let call = GitCall::read(&repository.home, &["var", "GIT_AUTHOR_IDENT"]).set(&known);
     let output = call.run(git).await?;
-    // Git prints `Name <mail> time zone`.
+    // Git prints `Name <mail>`, a time and a time zone.
     let text = output.text();
     let parts = text.rsplit_once('>').and_then(|(person, _)| person.split_once(" <"));
     match parts {

@@ -11,25 +11,25 @@ use crate::problem::readable;
 use crate::program::{Git, GitCall};
 use crate::repository::{GitRepository, reference};
 
-/// The remote that is used when the current branch has none.
+/// The remote that is used when the current branch follows no remote.
 const REMOTE_DEFAULT: &str = "origin";
-/// The time limit of a push. Work of agents is small, but a remote may check it before it answers.
+/// The time limit of a push. The pushed work is small, but a server may run checks before it answers.
 const PUSH_TIME: Duration = Duration::from_secs(180);
 
-/// A branch on a remote, and the page on which a person can make a pull request of it.
+/// A branch on a remote, and the web page on which a person can open a pull request for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PushedBranch {
     pub remote: String,
     /// The address of the remote, without a password.
     pub url: String,
-    /// The text that the remote sent, such as the address of a new pull request.
+    /// The text that the remote sent during the push, such as the address for a new pull request.
     pub said: Option<String>,
-    /// The page for a new pull request, when the remote is of a known kind.
+    /// The web page for a new pull request. `None` when the server of the remote is of no known kind.
     pub compare_url: Option<String>,
 }
 
-/// Pushes a branch to a remote. The branch on the remote is replaced only if it still has the commit that the last push
-/// or fetch saw. Without a name, the remote is the one that the current branch follows, or `origin`. `target` is the
+/// Pushes a branch to a remote. Replaces the branch on the remote only if it still has the commit that the last push or
+/// fetch saw. When `remote` is `None`, uses the remote that the current branch follows, or `origin`. `target` is the
 /// branch into which the pull request should be merged.
 pub async fn push_branch(
     git: &Git,
@@ -60,7 +60,7 @@ pub async fn push_branch(
     let call = GitCall::write(&repository.home, &["push", "--porcelain", "--no-verify"]);
     let call =
         call.and(format!("--force-with-lease={name}:{seen}")).and("--").and(&remote).and(format!("{name}:{name}"));
-    // A program that fails answers every question of ssh, so that ssh does not ask at the terminal.
+    // `/bin/false` as the askpass program refuses every question of ssh, so that ssh does not ask at the terminal.
     let call = call.env("SSH_ASKPASS", "/bin/false").env("SSH_ASKPASS_REQUIRE", "force").set(&settings);
     let patient = Git { time_limit: git.time_limit.max(PUSH_TIME), ..git.clone() };
     let pushed = call.run(&patient).await?;

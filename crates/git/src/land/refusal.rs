@@ -1,4 +1,4 @@
-//! The reasons why a branch of the person is not moved. Each says what to do.
+//! The reasons why a branch of the person is not moved. The message of each reason says what the person can do.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -6,14 +6,14 @@ use std::path::PathBuf;
 use crate::changes::short;
 use crate::problem::{NAMES_SHOWN_MAX, readable};
 
-/// A reason why a landing or its undo changes nothing.
+/// A reason why a landing (a merge of finished work into a branch of the person), or its undo, changes nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LandingRefusal {
     /// The main worktree has a commit checked out without a branch, so there is no branch to merge into.
     Detached {
         path: PathBuf,
     },
-    /// A worktree is in the middle of an operation of git.
+    /// A worktree is in the middle of a git operation, such as a rebase.
     Unfinished {
         path: PathBuf,
         operation: &'static str,
@@ -22,29 +22,29 @@ pub enum LandingRefusal {
     BranchMissing {
         branch: String,
     },
-    /// The target has other commits than the plan was computed for.
+    /// The person's branch was moved after the landing was computed.
     TargetMoved {
         target: String,
         expected: String,
         found: String,
     },
-    /// Commits came to the target after the landing.
+    /// The person's branch has commits that were added after the landing, so the landing cannot be undone.
     CameAfter {
         target: String,
         landed: String,
         found: String,
     },
-    /// Files that would change have uncommitted changes.
+    /// Some files that the landing would change have uncommitted changes of the person.
     LocalChanges {
         path: PathBuf,
         files: Vec<String>,
     },
-    /// Files that are not in git are at the places of new files.
+    /// Untracked files of the person are at paths at which the landing would create files.
     InTheWay {
         path: PathBuf,
         files: Vec<String>,
     },
-    /// Files that would change need a filter program, which Handover does not run.
+    /// Some files that the merge would change need a filter program, which Handover does not run.
     Filtered {
         path: PathBuf,
         files: Vec<String>,

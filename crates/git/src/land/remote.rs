@@ -1,8 +1,8 @@
-//! The addresses of remotes, and the pages on which a person makes a pull request.
+//! Parses the addresses of remotes, and finds the web pages on which a person opens a pull request.
 
 use std::fmt::Write as _;
 
-/// The kinds of servers that have a page for a new pull request.
+/// The kinds of servers that have a web page for a new pull request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Forge {
     GitHub,
@@ -11,7 +11,7 @@ enum Forge {
     Gitea,
 }
 
-/// A part of the name of a server that shows its kind.
+/// Words in the names of servers that show the kind of the server.
 const FORGES: &[(&str, Forge)] = &[
     ("github", Forge::GitHub),
     ("gitlab", Forge::GitLab),
@@ -20,11 +20,12 @@ const FORGES: &[(&str, Forge)] = &[
     ("forgejo", Forge::Gitea),
     ("codeberg", Forge::Gitea),
 ];
-/// Servers that are only for ssh, with the server that has the pages.
+/// Servers that only accept ssh, each with the server that has the web pages.
 const SSH_HOSTS: &[(&str, &str)] =
     &[("ssh.github.com", "github.com"), ("altssh.gitlab.com", "gitlab.com"), ("altssh.bitbucket.org", "bitbucket.org")];
 
-/// Returns the page for a new pull request of a branch, or `None` when the address of the remote is of no known kind.
+/// Returns the web page on which a person opens a pull request for a branch. Returns `None` when the server is of no
+/// known kind.
 pub fn compare_url(address: &str, branch: &str, target: Option<&str>) -> Option<String> {
     let (scheme, host, path) = split(address)?;
     let name = host.split(':').next().unwrap_or_default().to_ascii_lowercase();
@@ -53,8 +54,9 @@ pub fn compare_url(address: &str, branch: &str, target: Option<&str>) -> Option<
     })
 }
 
-/// Splits the address of a remote into the scheme of its pages, its server with a port, and its path. An address for ssh
-/// has the forms `ssh://user@host:port/path` and `user@host:path`; the port of ssh is not the port of the pages.
+/// Splits the address of a remote into the scheme of its web pages, its server with a port, and its path. An ssh
+/// address has the form `ssh://user@host:port/path` or `user@host:path`. Its port is left out, because web pages use
+/// another port.
 fn split(address: &str) -> Option<(&'static str, String, String)> {
     if let Some((scheme, rest)) = address.split_once("://") {
         let (place, path) = rest.split_once('/')?;
@@ -80,7 +82,7 @@ fn page_host(host: &str) -> String {
     known.map_or(host, |(_, page)| page).to_owned()
 }
 
-/// Writes every character that has a meaning in an address as `%XX`. A slash stays, because servers expect it.
+/// Replaces every character that has a special meaning in a URL by `%XX`. Slashes stay, because servers expect them.
 fn escaped(name: &str) -> String {
     let mut text = String::new();
     for byte in name.bytes() {

@@ -1,4 +1,4 @@
-//! Moves the branch of the person back to the commit from before a landing.
+//! Moves the branch of the person back to the commit from before a landing (a merge of finished work).
 
 use std::path::Path;
 
@@ -8,8 +8,8 @@ use crate::GitProblem;
 use crate::program::{Git, GitCall};
 use crate::repository::{GitRepository, reference};
 
-/// Undoes a landing, while the target still points to exactly the landed commit. Uncommitted changes in other files
-/// stay. A repeated call finds the landing undone.
+/// Undoes a landing, if the person's branch still points to exactly the landed commit. Uncommitted changes in other
+/// files stay. A repeated call finds the landing undone.
 pub async fn undo_landing(git: &Git, repository: &Path, record: &LandingRecord) -> Result<LandingResult, GitProblem> {
     let repository = GitRepository::find(git, repository).await?;
     let LandingRecord { target, before, after, .. } = record;

@@ -1,4 +1,4 @@
-//! The worktree that has a branch of the person checked out, and the reasons why its files must not change now.
+//! Finds the worktree that has a branch of the person checked out, and the reasons why its files must not change now.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,7 +12,8 @@ use crate::changes::changed_paths;
 use crate::program::{Git, GitCall};
 use crate::repository::{GitRepository, path, reference};
 
-/// The file or folder that shows an unfinished operation, the name of the operation, and the command that ends it.
+/// The unfinished git operations that are recognised: the file or folder that shows the operation, its name, and the
+/// command that ends it.
 const OPERATIONS: &[(&str, &str, &str)] = &[
     ("rebase-merge", "rebase", "git rebase --abort"),
     ("rebase-apply", "rebase", "git rebase --abort"),
@@ -21,7 +22,8 @@ const OPERATIONS: &[(&str, &str, &str)] = &[
     ("REVERT_HEAD", "revert", "git revert --abort"),
     ("BISECT_START", "bisect", "git bisect reset"),
 ];
-/// The files with the branch that an unfinished operation took away from its worktree and gives back at its end.
+/// Files in which git stores the branch of a worktree during a rebase or a bisection. Until the operation ends, git
+/// does not show this branch as checked out.
 const TAKEN_BRANCH: &[&str] = &["rebase-merge/head-name", "rebase-apply/head-name", "BISECT_START"];
 
 /// A worktree that has a branch of the person checked out.
@@ -32,7 +34,7 @@ pub(super) struct Checkout {
 }
 
 impl Checkout {
-    /// Returns the worktree that has the branch checked out, or `None`.
+    /// Returns the worktree that has the branch checked out, or `None` when no worktree has it checked out.
     pub(super) async fn of_branch(
         git: &Git,
         repository: &GitRepository,
@@ -47,12 +49,13 @@ impl Checkout {
         Ok(Some(Self { path: entry.path, quiet }))
     }
 
-    /// Returns the refusal when the worktree is in the middle of a merge, rebase, cherry-pick, revert or bisection.
+    /// Returns a refusal when the worktree is in the middle of a merge, rebase, cherry-pick, revert or bisection.
     pub(super) async fn unfinished(&self, git: &Git) -> Result<Option<LandingRefusal>, GitProblem> {
         Ok(unfinished(&self.path, &git_folder(git, &self.path).await?))
     }
 
-    /// Returns the refusal when moving the files from one commit to another would touch files of the person.
+    /// Returns a refusal when moving the files from one commit to another would overwrite uncommitted work of the
+    /// person.
     pub(super) async fn blocked(
         &self,
         git: &Git,
@@ -69,7 +72,8 @@ impl Checkout {
         for (name, is_new) in &touched {
             let file = path(name);
             if !tracked.contains(name.as_slice()) {
-                // The file is not in git here. It is in the way, also when git ignores it.
+                // Git does not track this file, so the new file would overwrite it. This also holds for a file that git
+                // ignores.
                 if *is_new && self.path.join(&file).symlink_metadata().is_ok() {
                     untracked.push(lossy(&file));
                 }
@@ -94,7 +98,7 @@ impl Checkout {
     }
 }
 
-/// Returns the branch that the main worktree has checked out, or the refusal when it has none.
+/// Returns the branch that the main worktree has checked out. Returns a refusal when no branch is checked out there.
 pub(super) async fn current_branch(
     git: &Git,
     repository: &GitRepository,
@@ -107,8 +111,8 @@ pub(super) async fn current_branch(
     Ok(Err(unfinished(&path, &repository.common).unwrap_or(LandingRefusal::Detached { path })))
 }
 
-/// Returns the refusal when a worktree is in the middle of a rebase or bisection of the branch. During it, git does not
-/// show the branch as checked out.
+/// Returns a refusal when any worktree is in the middle of a rebase or bisection of this branch. During such an
+/// operation, git does not show the branch as checked out.
 pub(super) async fn unfinished_anywhere(
     git: &Git,
     repository: &GitRepository,

@@ -1,5 +1,5 @@
-//! The locks of single slots. A caller holds the lock of a slot while it runs git there to give the slot up or to prepare
-//! it, so that two git processes never work in one slot.
+//! Locks single slots (reusable worktrees). A caller holds the lock of a slot while it runs git there, so that two git
+//! processes never work in one slot.
 
 use std::fs::{File, TryLockError};
 use std::io;
@@ -8,14 +8,14 @@ use std::path::PathBuf;
 use super::{SlotPool, unusable};
 use crate::GitProblem;
 
-/// The lock of one slot. Dropping this value releases it.
+/// The lock of one slot (a reusable worktree). Dropping this value releases the lock.
 #[derive(Debug)]
 pub(super) struct SlotLock {
     _file: File,
 }
 
 impl SlotPool {
-    /// Waits until no other caller works on the slot, and locks it.
+    /// Waits until no other caller works on the slot (a reusable worktree), and locks the slot.
     pub(super) async fn lock_slot(&self, number: u32) -> Result<SlotLock, GitProblem> {
         let path = self.slot_lock_path(number);
         let wait = path.clone();
@@ -28,7 +28,7 @@ impl SlotPool {
         locked.map_err(|error| unusable(&path, &error))
     }
 
-    /// Locks the slot. Returns `None` when another caller works on it.
+    /// Locks the slot (a reusable worktree). Returns `None` when another caller has locked it.
     pub(super) fn try_lock_slot(&self, number: u32) -> Result<Option<SlotLock>, GitProblem> {
         let path = self.slot_lock_path(number);
         let file = open(path.clone()).map_err(|error| unusable(&path, &error))?;

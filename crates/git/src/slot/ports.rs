@@ -1,16 +1,18 @@
-//! The ports of a slot. Checks and servers of two slots run at the same time, so each slot has ports of its own.
+//! Chooses the network ports of a slot (a reusable worktree). Servers and checks of two slots run at the same time, so
+//! each slot needs ports of its own.
 
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, TcpListener};
 
-/// The number of ports that belong to one slot: a server, its database and the like.
+/// The number of network ports that belong to one slot (worktree). A project may need them for a server, its database
+/// and so on.
 pub const PORTS_PER_SLOT: u16 = 10;
-/// The ports from which slots get theirs: below the ports that operating systems give to outgoing connections, and
-/// above the usual ports of development servers.
+/// The first port, and the number of port blocks, from which slots (worktrees) get their ports. The range is above the
+/// usual ports of development servers and below the ports that operating systems use for outgoing connections.
 const FIRST: u16 = 20_000;
 const BLOCKS: u16 = 1_000;
 
-/// Ten ports in a row that belong to one slot.
+/// Ten network ports in a row that belong to one slot (a reusable worktree).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SlotPorts {
     pub first: u16,
@@ -21,8 +23,9 @@ impl SlotPorts {
         self.first..self.first + PORTS_PER_SLOT
     }
 
-    /// Chooses ports that no program uses now and that no other slot of the pool has. The search starts at a place that
-    /// depends on `seed`, so that the slots of different repositories rarely get the same ports.
+    /// Chooses ports that no program uses now and that no other slot (worktree) of the repository has. The search
+    /// starts at a number that depends on `seed`, so that the slots of different repositories rarely get the same
+    /// ports.
     pub(super) fn choose(taken: &BTreeSet<u16>, seed: u64) -> Option<Self> {
         let start = u16::try_from(seed % u64::from(BLOCKS)).unwrap_or_default();
         let blocks = (0..BLOCKS).map(|step| FIRST + (start + step) % BLOCKS * PORTS_PER_SLOT);

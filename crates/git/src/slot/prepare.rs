@@ -1,4 +1,4 @@
-//! Prepares the worktree of a slot for its owner.
+//! Prepares the worktree of a slot for its owner: checks out the owner's branch and removes files of earlier work.
 
 use std::fs;
 use std::path::Path;
@@ -26,7 +26,8 @@ pub(super) async fn prepare(
         && !repository.contains(git, base, &tip).await?
     {
         match order.existing {
-            // The branch has work that is not in the base. The caller must decide first whether this work is needed.
+            // The branch has commits that are not in the base. The caller must decide first what happens to these
+            // commits.
             ExistingBranch::Refuse => {
                 return Err(GitProblem::BranchExists { branch: order.branch.to_owned(), checked_out: None });
             }

@@ -1,5 +1,5 @@
-//! Saves the work of an agent that left its slot on another branch, or on a commit without a branch, for example in the
-//! middle of a rebase. Afterwards the branch of the slot's owner is checked out again.
+//! Saves the work of an agent that left its slot (worktree) on another branch, or on a commit without a branch, for
+//! example in the middle of a rebase. Afterwards the branch of the slot's owner is checked out again.
 
 use std::path::{Path, PathBuf};
 
@@ -13,29 +13,29 @@ use crate::repository::{GitRepository, WorktreeEntry, reference};
 use crate::{Dirt, GitProblem};
 
 const MESSAGE: &str = "work in progress, kept by the runner";
-/// The maximum number of names that are tried for a second branch; after them saving fails. Each name stands for one
-/// time that an agent left its slot like this, and a task ends long before.
+/// The maximum number of names that are tried for a second branch; after them saving fails. An agent needs one name
+/// each time it leaves work outside of its branch, and a task ends long before it needs so many.
 const SECOND_BRANCHES_MAX: u32 = 100;
 
-/// The branch that has the work which an agent left outside of its own branch.
+/// The branch with the work that an agent left outside of its own branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SavedWork {
-    /// The branch of the slot's owner when the work continues that branch. Otherwise a second branch, which a person
-    /// must look at.
+    /// The name of the branch. It is the branch of the slot's owner if the work continues that branch. Otherwise it is
+    /// a second branch, which a person must look at.
     pub branch: String,
     pub commit: String,
 }
 
-/// The commit that has the work of a slot, and the state from which it was made.
+/// The commit with the work of a slot (worktree), and the commit and tree from which it was made.
 struct LeftWork {
     commit: String,
     head: Option<String>,
     tree: String,
 }
 
-/// Commits everything that an agent left in a slot whose branch is not checked out there, and checks the branch out.
-/// Returns `None` when every commit and file is already on a branch. Fails without changing the slot when a file can be
-/// put into no commit.
+/// Commits everything that an agent left in a slot (worktree) when the slot's branch is not checked out there. Then
+/// checks out the branch. Returns `None` when every commit and file is already on a branch. Fails without changing the
+/// slot when a file cannot be committed.
 pub(super) async fn save(
     git: &Git,
     repository: &GitRepository,
@@ -51,7 +51,8 @@ pub(super) async fn save(
     }
     let is_listed = entry(git, repository, path).await?.is_some();
     if is_listed && !has_link(repository, path) {
-        // The `.git` file of the worktree is gone or leads to another repository. Git writes it again from its own list.
+        // The `.git` file of the worktree is gone or leads to another repository. `git worktree repair` writes the file
+        // again.
         GitCall::write(&repository.home, &["worktree", "repair"]).run(git).await?.whole()?;
     }
     let work = left_work(git, repository, (path, branch), is_listed).await?;
@@ -62,14 +63,15 @@ pub(super) async fn save(
     Ok(saved)
 }
 
-/// Tells whether the `.git` file of a worktree leads to the repository. An agent may have deleted or changed the file.
+/// Returns true when the `.git` file of a worktree leads to the repository. An agent may have deleted or changed the
+/// file.
 pub(super) fn has_link(repository: &GitRepository, path: &Path) -> bool {
     let text = std::fs::read_to_string(path.join(".git")).unwrap_or_default();
     let Some(link) = text.trim_end().strip_prefix("gitdir: ") else { return false };
     path.join(link).canonicalize().is_ok_and(|link| link.parent() == Some(&repository.common.join("worktrees")))
 }
 
-/// Makes a commit of the files in the slot, on top of the commit that is checked out there.
+/// Makes a commit of the files in the slot (worktree), on top of the commit that is checked out there.
 async fn left_work(
     git: &Git,
     repository: &GitRepository,
@@ -96,10 +98,11 @@ async fn left_work(
     Ok(LeftWork { commit, head, tree })
 }
 
-/// Returns the tree of all files in the slot. Fails when the slot has changes that no commit can have.
+/// Returns the tree of all files in the slot (worktree). Fails when the slot has a changed file that cannot be
+/// committed.
 async fn whole_tree(git: &Git, path: &Path, source: TreeSource<'_>) -> Result<String, GitProblem> {
     let found = snapshot(git, source).await?.found;
-    // A copied file is no work: the person's checkout has it.
+    // Ignore files that Handover copied from the person's checkout, because they are not the agent's work.
     let left = found.left.into_iter().filter(|left| left.why != UncommittedReason::Copied);
     let files: Vec<String> = left.map(|left| left.path).collect();
     if files.is_empty() {
@@ -108,8 +111,8 @@ async fn whole_tree(git: &Git, path: &Path, source: TreeSource<'_>) -> Result<St
     Err(GitProblem::WorkspaceDirty { path: path.to_owned(), dirt: Dirt::Changes { files, more: false } })
 }
 
-/// Commits everything in a slot: on its owner's branch, and on a second branch when the agent left the work elsewhere.
-/// Returns the second branch.
+/// Commits everything in a slot (worktree). If the owner's branch is not checked out there, the work may need a second
+/// branch. Returns the branch with the work in this case, otherwise `None`.
 pub(super) async fn commit_all(
     git: &Git,
     repository: &GitRepository,
@@ -126,7 +129,8 @@ pub(super) async fn commit_all(
     commit_tree(git, &workspace, &tree, MESSAGE, &keeper()).await.map(|_| None)
 }
 
-/// Lets go of the branch that is checked out in a free slot, so that the branch can be deleted.
+/// Checks out a commit without a branch in a free slot (worktree), so that the branch that was checked out can be
+/// deleted.
 pub(super) async fn detach(git: &Git, repository: &GitRepository, path: &Path) -> Result<(), GitProblem> {
     if entry(git, repository, path).await?.is_some_and(|entry| entry.branch.is_some()) {
         let arguments = ["checkout", "--quiet", "--force", "--detach"];
@@ -135,13 +139,12 @@ pub(super) async fn detach(git: &Git, repository: &GitRepository, path: &Path) -
     Ok(())
 }
 
-/// Returns the author of commits that save work without the agent that did it.
+/// Returns Handover as the author of a commit, for saved work whose agent is not known here.
 fn keeper() -> Author {
     Author { name: "Handover".to_owned(), slug: "handover".to_owned() }
 }
 
-/// Makes the saved commit reachable: from the owner's branch when the commit continues it, from a second branch
-/// otherwise.
+/// Puts the saved commit on a branch: on the owner's branch if the commit continues it, otherwise on a second branch.
 async fn put_on_branch(
     git: &Git,
     repository: &GitRepository,
@@ -180,14 +183,14 @@ async fn put_on_branch(
     Err(GitProblem::BranchExists { branch: format!("{branch}-left-{SECOND_BRANCHES_MAX}"), checked_out: None })
 }
 
-/// Tells whether an earlier call, which was stopped, saved the same work at `tip` already.
+/// Returns true when `tip` already has the same work, because an earlier call saved it and was then stopped.
 async fn is_same_work(git: &Git, repository: &GitRepository, tip: &str, work: &LeftWork) -> Result<bool, GitProblem> {
     let parent = repository.commit(git, &format!("{tip}^1")).await?;
     let is_made = parent == work.head && tree_id(git, repository, tip).await? == work.tree;
     Ok(is_made || tip == work.commit)
 }
 
-/// Tells whether the owner's branch may move to the saved commit: the commit contains the branch, and every commit
+/// Returns true when the owner's branch may move to the saved commit: the commit contains the branch, and every commit
 /// between them is on no other branch. Otherwise the branch would get commits of another person or task.
 async fn continues(
     git: &Git,
@@ -207,14 +210,14 @@ async fn continues(
     Ok(count(&[]).await? == count(&["--not", "--branches", "--remotes"]).await?)
 }
 
-/// Returns a branch that contains the commit.
+/// Returns a branch that contains the commit, or `None` when no branch contains it.
 async fn branch_with(git: &Git, repository: &GitRepository, commit: &str) -> Result<Option<String>, GitProblem> {
     let arguments = ["for-each-ref", "--count=1", "--format=%(refname:lstrip=2)", "--contains"];
     let output = GitCall::read(&repository.home, &arguments).and(commit).and("refs/heads/").run(git).await?.whole()?;
     Ok(Some(output.text()).filter(|name| !name.is_empty()))
 }
 
-/// Tells whether a worktree other than the slot at `path` has the branch checked out.
+/// Returns true when a worktree other than the slot at `path` has the branch checked out.
 async fn is_checked_out_elsewhere(
     git: &Git,
     repository: &GitRepository,
@@ -225,8 +228,8 @@ async fn is_checked_out_elsewhere(
     Ok(repository.worktrees(git).await?.iter().any(is_other))
 }
 
-/// Sets a branch to a commit, if the branch still has the value `old`. An empty value means that the branch must not
-/// exist.
+/// Sets a branch to a commit, if the branch still points to the commit `old`. An empty `old` means that the branch must
+/// not exist.
 async fn set_branch(
     git: &Git,
     repository: &GitRepository,
@@ -238,8 +241,8 @@ async fn set_branch(
     call.run(git).await?.whole().map(drop)
 }
 
-/// Ends a rebase or another unfinished operation in the slot, and checks out the owner's branch. All files of the slot
-/// are in the saved commit.
+/// Ends a rebase or another unfinished operation in the slot (worktree), and checks out the owner's branch. No file is
+/// lost, because all files of the slot are in the saved commit.
 async fn check_out(
     git: &Git,
     repository: &GitRepository,
@@ -252,21 +255,24 @@ async fn check_out(
         return Ok(());
     }
     quit_operations(git, path).await?;
-    // With this index git knows every file of the slot, so the checkout removes the files that the branch lacks.
+    // Put the saved commit into the index. Then git knows every file of the slot (worktree), and the checkout removes
+    // the files that the branch lacks.
     let index = GitCall::write(path, &["read-tree", "--reset", "--end-of-options"]).and(&work.commit);
     index.here_only().run(git).await?.whole()?;
     let call = GitCall::write(path, &["checkout", "--quiet", "--force"]).and(branch).and("--").here_only();
     call.run(git).await?.whole().map(drop)
 }
 
-/// Ends a rebase, a cherry-pick, a revert or a bisection that was in progress in a worktree, without changing its files.
+/// Ends a rebase, a cherry-pick, a revert or a bisection that was in progress in a worktree, without changing its
+/// files.
 pub(super) async fn quit_operations(git: &Git, path: &Path) -> Result<(), GitProblem> {
     for (state, arguments) in OPERATIONS {
         let call = GitCall::read(path, &["rev-parse", "--path-format=absolute", "--git-path", state]).here_only();
         let output = call.run(git).await?.whole()?;
         let found: PathBuf = crate::repository::path(output.stdout.strip_suffix(b"\n").unwrap_or(&output.stdout));
         if found.exists() {
-            // A damaged state cannot be ended by its own command. The files that describe it are removed then.
+            // If git cannot end the operation, because its state is damaged, remove the files that describe the
+            // operation.
             let ended = GitCall::write(path, arguments).here_only().run(git).await?;
             if !ended.is_success() || found.exists() {
                 let removed =
@@ -278,7 +284,8 @@ pub(super) async fn quit_operations(git: &Git, path: &Path) -> Result<(), GitPro
     Ok(())
 }
 
-/// The file or folder that shows an unfinished operation of a worktree, and the git command that ends it.
+/// The unfinished operations that are recognised: the file or folder that shows the operation, and the git command that
+/// ends it.
 const OPERATIONS: &[(&str, &[&str])] = &[
     ("rebase-merge", &["rebase", "--quit"]),
     ("rebase-apply", &["rebase", "--quit"]),

@@ -1,4 +1,5 @@
-//! Tests the changes between two commits: files, lines and the diff, without any program that a configuration names.
+//! Tests how the changes between two commits are read: files, lines and the diff. Git must run no program that a
+//! configuration names.
 
 use std::fs;
 
@@ -23,7 +24,7 @@ alone! {
         let moved = ChangedFile { old_path: Some("moved.txt".to_owned()), ..file("new name \"ü\".txt", 0, 0) };
         assert_eq!(found.list, [file("a.txt", 2, 1), file("gone.txt", 0, 2), image, moved]);
         assert_eq!((found.files, found.added, found.removed), (4, 2, 3));
-        // Trees are compared like commits.
+        // The comparison also works with the ids of trees.
         let tree = |commit: &str| scene.git(&["rev-parse", &format!("{commit}^{{tree}}")]);
         assert_eq!(changes(&scene.git, &scene.home, &tree(&from), &tree(&to)).await.unwrap(), found);
         assert_eq!(changes(&scene.git, &scene.home, &to, &to).await.unwrap().files, 0);
@@ -57,7 +58,7 @@ alone! {
         let text = String::from_utf8(diff(&scene.git, &scene.home, (&from, &to), 1 << 20).await.unwrap().bytes).unwrap();
         assert!(text.contains("+changed"), "{text}");
         assert!(!mark.exists(), "a program of the configuration ran");
-        // Without our options, git runs the program.
+        // Without Handover's options, git runs the external diff program that the configuration names.
         scene.git(&["diff", &from, &to]);
         assert!(mark.exists());
     }

@@ -95,7 +95,8 @@ alone! {
         assert_eq!(code(&workspace).await, "WORKSPACE_NOT_OURS");
         let person = TaskWorkspace { path: scene.home.clone(), branch: "main".to_owned(), ..workspace.clone() };
         assert_eq!(code(&person).await, "WORKSPACE_NOT_OURS", "the person's own");
-        // A planted fault: the worktree's `.git` file leads to another repository, so the commit must fail.
+        // The test changes the worktree's `.git` file so that it leads to another repository. Then the commit must
+        // fail.
         git(&workspace.path, &["checkout", "--quiet", &workspace.branch]);
         let other = Scene::new();
         git(&other.home, &["branch", &workspace.branch]);
@@ -139,8 +140,8 @@ alone! {
         let before = head(&workspace);
         assert!(fs::read_to_string(workspace.path.join("a.txt")).unwrap().contains("<<<<<<< "));
         assert_eq!(scene.commit(&workspace).await, unmended);
-        // A file that is equal to the version on the task's branch does not count as fixed, because the agent may never
-        // have looked at it.
+        // A conflict counts as not fixed when the file equals the version on the task's branch, because the agent may
+        // never have looked at the file.
         fs::write(workspace.path.join("a.txt"), "OTHER\ntwo\nthree\n").unwrap();
         assert_eq!(scene.commit(&workspace).await, unmended);
         fs::remove_file(workspace.path.join("a.txt")).unwrap();

@@ -1,4 +1,5 @@
-//! Tests landing: finished work comes into the person's branch as one commit, with the files of the person's worktree.
+//! Tests landing: finished work is merged into the person's branch as one commit, and the files of the person's
+//! worktree change with it.
 
 use std::fs;
 use std::path::Path;
@@ -14,8 +15,8 @@ use crate::stops::{at_each_call, is_stopped, stopped_scene};
 
 const WORK: &str = "handover/1-work";
 
-/// Tells git who the person is, and makes a branch with finished work: two commits that change `a.txt`, add `new.txt`
-/// and remove `old.txt`.
+/// Sets the name of the person in git's configuration, and makes a branch with finished work: two commits that change
+/// `a.txt`, add `new.txt` and remove `old.txt`.
 fn finished(scene: &Scene) -> LandingRequest {
     scene.git(&["config", "user.name", "Pat Person"]);
     scene.git(&["config", "user.email", "pat@example.com"]);
@@ -100,7 +101,7 @@ alone! {
         landed(&scene, &landing).await;
         assert_eq!((read(&scene.home, "a.txt"), read(&scene.home, "b.txt")),
             ("ONE\ntwo\nthree\n".to_owned(), "of the person\n".to_owned()));
-        // A plan for an older tip is refused.
+        // A landing that was computed for an older tip of the person's branch is refused.
         let other = LandingRequest { message: "again".to_owned(), ..request.clone() };
         scene.git(&["reset", "--quiet", "--hard", &landing.tip]);
         let stale = ready(&scene, &other).await;
@@ -108,7 +109,7 @@ alone! {
         let (target, expected) = ("main".to_owned(), stale.tip.clone());
         assert_eq!(refused(&scene, &stale).await, LandingRefusal::TargetMoved { target, expected, found: found.clone() });
         assert_eq!(head(&scene), found);
-        // Both changed the same line.
+        // The person and the agent changed the same line, so there is a conflict.
         save(&scene.home, "a.txt", "of the person\ntwo\nthree\n");
         let plan = plan_landing(&scene.git, &request).await.unwrap();
         assert_eq!(plan, LandingPlan::Conflict { target: "main".to_owned(), paths: vec!["a.txt".to_owned()], more: false });
@@ -121,7 +122,7 @@ alone! {
         scene.git(&["worktree", "add", "--quiet", "-b", "handover/2-more", place.to_str().unwrap(), WORK]);
         save(&place, "more.txt", "more\n");
         landed(&scene, &ready(&scene, &request).await).await;
-        // The person changes a line of the first work again. The second work did not touch it.
+        // The person changes a line again that the first work had changed. The second work does not change this line.
         save(&scene.home, "a.txt", "PERSON\ntwo\nthree\n");
         let second = LandingRequest { work: "handover/2-more".to_owned(), base: first, ..request };
         let landing = ready(&scene, &second).await;
@@ -287,7 +288,8 @@ alone! {
         let record = landed(&scene, &landing).await;
         undone(&scene, &record).await;
         assert_eq!(fs::read_to_string(&mark).unwrap_or_default(), "");
-        // A file that needs a filter program would get a wrong content, so the person merges it.
+        // Handover does not run filter programs, and without its filter the file would get wrong content. So the
+        // landing (a merge into the person's branch) is refused.
         fs::write(scene.home.join(".git/info/attributes"), "new.txt filter=f\n").unwrap();
         let refusal = refused(&scene, &landing).await;
         assert!(refusal.to_string().contains("filter program"), "{refusal}");
@@ -312,8 +314,8 @@ fn landed_in_a_process_of_its_own() {
     });
 }
 
-/// Checks that a landing that is stopped at git call number `stop` has moved either nothing or everything, and that a
-/// second call completes it.
+/// Checks that a landing (a merge into the person's branch) that is killed at git call number `stop` moved either
+/// nothing or everything, and that a second call completes it. Returns false when there was no such git call.
 fn is_landed(stop: u32) -> bool {
     const LAND: &str = "land::landed_in_a_process_of_its_own";
     let scene = Scene::new();
@@ -328,7 +330,7 @@ fn is_landed(stop: u32) -> bool {
     assert_eq!(scene.home.join("new.txt").exists(), is_moved, "{stop}");
     assert!(!is_stopped(LAND, &scene.home, 0), "{stop}");
     assert_eq!(head(&scene), landing.commit, "{stop}");
-    // Now the same with the undo.
+    // Undo the landing (a merge into the person's branch), and kill the undo in the same way.
     fs::write(scene.home.with_file_name("undo"), "").unwrap();
     is_stopped(LAND, &scene.home, stop + 3);
     assert!(!is_stopped(LAND, &scene.home, 0), "{stop}");

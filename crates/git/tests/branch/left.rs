@@ -1,5 +1,5 @@
-//! Tests the work that an agent left in its slot outside of its own branch: on a commit without a branch, on another
-//! branch, or in the middle of a rebase. All of it must be on a branch before the slot is emptied.
+//! Tests the work that an agent left in its slot (worktree) outside of its own branch: on a commit without a branch, on
+//! another branch, or in the middle of a rebase. All of it must be on a branch before the slot is freed.
 
 use std::fs;
 
@@ -16,7 +16,7 @@ fn show(scene: &Scene, branch: &str, file: &str) -> String {
     scene.git(&["show", &format!("{branch}:{file}")])
 }
 
-/// Returns a slot in the middle of a rebase with a conflict. The branch of the slot has one commit.
+/// Returns a slot (worktree) in the middle of a rebase with a conflict. The branch of the slot has one commit.
 async fn in_a_rebase(scene: &Scene) -> TaskWorkspace {
     let workspace = scene.workspace(TASK).await;
     save(&workspace.path, "a.txt", "AGENT\ntwo\nthree\n");
@@ -136,7 +136,7 @@ alone! {
         let workspace = scene.workspace(TASK).await;
         let lock = scene.home.join(".git/refs/heads/handover/tk_other-1.lock");
         fs::write(&lock, "").unwrap();
-        // This git waits for its standard input, which stays open until the end of the test.
+        // This git process keeps running during the test, because it waits for standard input.
         let mut waiting = program(std::path::Path::new("git"));
         waiting.current_dir(&workspace.path).args(["hash-object", "--stdin"]);
         let mut waiting = waiting.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::null()).spawn().unwrap();
@@ -158,8 +158,8 @@ fn saved_in_a_process_of_its_own() {
     runtime().block_on(async { scene.pool().free(&scene.git, &scene.home, TASK).await.unwrap() });
 }
 
-/// Checks that the work of a slot is on exactly one second branch after a stop at git call number `stop`. Returns false
-/// when the call ended before.
+/// Checks that the work of a slot (worktree) is on exactly one second branch, when saving it was killed at git call
+/// number `stop` and repeated. Returns false when there was no such git call.
 fn is_saved(stop: u32) -> bool {
     const SAVE: &str = "left::saved_in_a_process_of_its_own";
     let scene = Scene::new();

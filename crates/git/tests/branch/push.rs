@@ -9,7 +9,7 @@ use crate::scene::{Scene, alone, git, save, script};
 
 const WORK: &str = "handover/1-work";
 
-/// Makes a bare repository with the given name as a remote, and a branch with work.
+/// Makes a bare repository as a remote with the given name, and a branch with work.
 fn remote(scene: &Scene, name: &str) -> std::path::PathBuf {
     let path = scene.beside(&format!("{name}.git"));
     scene.git(&["init", "--quiet", "--bare", path.to_str().unwrap()]);
@@ -28,12 +28,13 @@ alone! {
         assert_eq!(pushed.said.as_deref(), Some("Create a pull request: https://example.com/new"));
         assert_eq!(pushed.compare_url, None);
         assert_eq!(git(&path, &["rev-parse", WORK]), scene.git(&["rev-parse", WORK]));
-        // The work is sent back and gets other commits. The branch on the remote is as the last push left it.
+        // The branch gets other commits, as after work that was sent back. The remote still has the commit of the last
+        // push, so its branch may be replaced.
         scene.git(&["checkout", "--quiet", WORK]);
         scene.git(&["commit", "--quiet", "--amend", "-m", "other"]);
         push_branch(&scene.git, &scene.home, WORK, (None, None)).await.unwrap();
         assert_eq!(git(&path, &["rev-parse", WORK]), scene.git(&["rev-parse", WORK]));
-        // A person pushed a commit to the branch on the remote, which must not be lost.
+        // A person pushed a commit to the branch on the remote. It must not be lost, so the next push fails.
         let tree = git(&path, &["rev-parse", &format!("{WORK}^{{tree}}")]);
         let theirs = git(&path, &["commit-tree", "-m", "theirs", "-p", WORK, &tree]);
         git(&path, &["update-ref", &format!("refs/heads/{WORK}"), &theirs]);

@@ -11,8 +11,8 @@ use crate::scene::{Scene, WORKFLOW, alone, git, runtime, save, script, this_test
 pub(crate) const HOME: &str = "HANDOVER_TEST_HOME";
 const WORK: &str = "stops::worked_in_a_process_of_its_own";
 
-/// Does the work of a runner on one task: commits, merges and fixes the conflict. When it is called again after a stop,
-/// it continues where it stopped.
+/// Does the work of a runner on one task: commits, merges and fixes the conflict. When it is called again after a kill,
+/// it continues from the state that it finds.
 async fn work(scene: &Scene) {
     let workspace = scene.workspace("tk_work").await;
     if git(&workspace.path, &["log", "--format=%s", "-1"]) == "a.txt" {
@@ -43,7 +43,7 @@ fn worked_in_a_process_of_its_own() {
     runtime().block_on(work(&scene));
 }
 
-/// Returns the scene for the separate process that is killed, or `None` when the test does not run in that process.
+/// Returns the test repository if this process is the one that the test kills. Returns `None` in any other process.
 pub(crate) fn stopped_scene() -> Option<Scene> {
     let mut scene = Scene::new();
     scene.home = std::env::var_os(HOME)?.into();
@@ -51,7 +51,7 @@ pub(crate) fn stopped_scene() -> Option<Scene> {
     Some(scene)
 }
 
-/// Runs a test in a separate process. A fake git kills that process at git call number `stop`. Tells whether the
+/// Runs a test in a separate process. A fake git kills that process at git call number `stop`. Returns true when the
 /// process was killed.
 pub(crate) fn is_stopped(test: &str, home: &Path, stop: u32) -> bool {
     let count = home.with_file_name("count");
@@ -73,10 +73,10 @@ alone! {
     }
 }
 
-/// Calls `check` with the numbers of git calls from 1 on, until it returns false because there was no such call. Fails
-/// when that happens before the call number `least`.
+/// Calls `check` with the numbers 1, 2, 3 and so on of a git call, until `check` returns false because there was no
+/// such call. Fails when there are fewer than `least` calls.
 pub(crate) fn at_each_call(least: u32, check: fn(u32) -> bool) {
-    // Four checks work at the same time, because most of the time is spent waiting for processes.
+    // Run four checks at the same time, because most of the time is spent waiting for processes.
     for first in (1..).step_by(4) {
         let ends: Vec<bool> = std::thread::scope(|threads| {
             let started: Vec<_> = (first..first + 4).map(|stop| threads.spawn(move || check(stop))).collect();

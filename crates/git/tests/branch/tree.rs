@@ -1,4 +1,5 @@
-//! Tests the state of a worktree as a git tree: checks may leave files, and only the state from before is committed.
+//! Tests how the state of a worktree is stored as a git tree. Checks may leave files, but only the state from before
+//! the checks is committed.
 
 use std::fs;
 
@@ -21,7 +22,7 @@ async fn changed(scene: &Scene) -> TaskWorkspace {
     workspace
 }
 
-/// Leaves files as a check does.
+/// Writes the files that a check typically leaves in a worktree.
 fn check_runs(workspace: &TaskWorkspace) {
     fs::create_dir_all(workspace.path.join("reports/deep")).unwrap();
     fs::write(workspace.path.join("reports/deep/junit.xml"), "<x/>").unwrap();

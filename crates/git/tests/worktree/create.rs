@@ -1,4 +1,4 @@
-//! Tests the creation of worktrees: their place, the commit that they start from, and many callers at once.
+//! Tests the creation of worktrees: their place, the commit from which they start, and many callers at the same time.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,4 +1,5 @@
-//! Runs the real git without the settings of this machine, as people and agents do in the same repository as Handover.
+//! Runs the real git without the settings of this machine. The tests use it for the git commands of people and agents,
+//! who work in the same repository as Handover.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

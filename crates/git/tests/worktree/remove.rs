@@ -130,7 +130,7 @@ alone! {
     }
 
     // Each case has the content of a file before the branch, on the branch, and in the commit that is given as the
-    // squash commit. The last value tells whether that commit contains the branch's change.
+    // squash commit. The last value is true when that commit contains the branch's change.
     fn a_squash_is_judged_by_what_its_files_hold(scene) {
         let many = |first: &str, last: &str| format!("{first}\n1\n2\n3\n4\n5\n6\n7\n{last}\n");
         let cases = [

@@ -1,5 +1,6 @@
-//! The reference for the benchmark on PostgreSQL: runs the prepared SQL statements of Handover one after the other,
-//! without Handover's rules. The connections come from the pool library that Handover uses, too.
+//! The reference for the benchmark on PostgreSQL: a plain loop that runs the prepared SQL statements that Handover
+//! runs, one after the other and without Handover's rules. The connections come from the pool library that Handover
+//! uses, too.
 
 use anyhow::Result;
 use deadpool_postgres::Pool;

@@ -45,7 +45,8 @@ pub(crate) fn handoff(report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// Runs as a child process: checks the handoff `times` times, while the parent counts machine instructions.
+/// Runs as a child process: checks the example report of an agent `times` times, while the parent counts machine
+/// instructions.
 pub(crate) fn child(times: &str) -> Result<()> {
     let valid = (0..times.parse::<u32>()?).filter(|_| std::hint::black_box(judge())).count();
     anyhow::ensure!(valid > 0, "the handoff must be valid");

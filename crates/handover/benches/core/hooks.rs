@@ -14,8 +14,8 @@ const ROUNDS: usize = 100;
 const GATES: &str = "[gates]\ndefault = \"allow\"\n\n[[gate]]\ncommand = [\"git\", \"push\"]\ndecision = \"ask\"\n\n\
                      [[gate]]\ncommand = [\"rm\"]\ndecision = \"deny\"\n\n[[gate]]\nwrite = \"infra/**\"\ndecision = \"deny\"\n";
 
-/// One hook call of a client: a title, the event, further fields of the payload, and a text that the answer must
-/// contain.
+/// One hook call of a client: a title, the event, further fields of the JSON that the hook gets, and a text that the
+/// answer must contain.
 struct Case {
     what: &'static str,
     event: &'static str,
@@ -27,8 +27,8 @@ struct Case {
 
 const COMMAND: &str = "cd src && grep -rn 'fn main' . | head -20; cargo check 2>&1 | tail -5";
 
-/// Measures the time until `handover hook` has answered. Only calls that the gate rules decide without the store have a
-/// time limit, because a client waits for the answer before every tool call.
+/// Measures the time until `handover hook` has answered. The benchmark sets a limit for this time only for calls that
+/// the gate rules decide without the store, because a client waits for such an answer before every tool call.
 pub(crate) fn answers(folder: &Path, report: &mut Report) -> Result<()> {
     let empty = empty(folder)?;
     let bash = r#","tool_name":"Bash","tool_use_id":"t1","tool_input":{"command":"COMMAND"}"#;

@@ -42,8 +42,8 @@ pub(crate) fn runtime(threads: usize) -> Result<tokio::runtime::Runtime> {
     Ok(tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build()?)
 }
 
-/// Returns the folder for databases. It is on the project's disk, because on a file system in memory every commit would
-/// cost nothing.
+/// Returns the folder for the databases of the benchmark. It is on the project's disk, because on a file system in
+/// memory every commit would cost nothing.
 pub(crate) fn folder() -> Result<PathBuf> {
     let base = std::env::var_os("HANDOVER_BENCH_DIR")
         .map_or_else(|| PathBuf::from(env!("CARGO_TARGET_TMPDIR")), PathBuf::from);

@@ -1,4 +1,4 @@
-//! Measures many processes that claim tasks in one database file, without pauses between claims.
+//! Measures the claims of many processes in one database file. The processes claim tasks without pauses.
 
 use std::io::Write as _;
 use std::path::Path;

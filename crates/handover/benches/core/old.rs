@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::doors::PROGRAM;
 use crate::rounds::{Bar, Report, median};
 
-/// The environment variable with the path of the old program, version 0.1.0.
+/// The environment variable that has the path of the old program (Handover 0.1.0), with which this version is compared.
 const OLD: &str = "HANDOVER_BENCH_OLD";
 /// The number of calls of a short run; `MANY` is the number of calls of a long run. The benchmark subtracts the cost of
 /// the short run from the cost of the long run, so that the cost of the start does not count.
@@ -25,8 +25,8 @@ const WORKFLOW_TASKS: usize = 190;
 /// The number of runs whose machine instructions are counted. One run is not enough: the counts differ, because the two
 /// threads of a server do not always run in the same order.
 const COUNTS: usize = 3;
-/// The number of servers that run at once, each with one agent. An agent holds at most 200 tasks, so several agents are
-/// needed.
+/// The number of servers that run at the same time, each with one agent. An agent holds at most 200 tasks, so several
+/// agents are needed.
 const PROCESSES: usize = 8;
 const IN_FLIGHT: usize = 8;
 const CLAIMS: usize = 1_520;
@@ -180,7 +180,7 @@ pub(crate) fn instructions(folder: &Path, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// Returns the number of all machine instructions of a server that got `calls` calls.
+/// Returns the number of machine instructions of a server process that got `calls` calls, from its start to its end.
 fn counted(program: &Path, folder: &Path, call: CountedCall, calls: usize) -> Result<f64> {
     let tasks = if matches!(call, CountedCall::Heartbeat) { 1 } else { calls };
     let store = ReadyStore::new(program, folder, "store", tasks)?;
@@ -213,7 +213,8 @@ pub(crate) fn throughput(folder: &Path, report: &mut Report) -> Result<()> {
     let what = format!("claims/s of {PROCESSES} servers over stdio, {IN_FLIGHT} in flight each, against version 0.1.0");
     report.compare(&what, Bar::AtLeast(0.85), |round| {
         let at = |side: &str| format!("old-claims-{side}-{round}");
-        // The first program of a round may find the disk in another state than the second one. So the order alternates.
+        // Alternate the order of the two programs, because the first one of a round may find the disk in another state
+        // than the second one.
         if round % 2 == 0 {
             let first = claims(&ours, folder, &at("ours"))?;
             Ok((first, claims(&old, folder, &at("old"))?))

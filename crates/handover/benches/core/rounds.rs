@@ -62,7 +62,8 @@ impl Report {
         Ok(report)
     }
 
-    /// Returns the median time of writing and syncing 4 KiB, in microseconds. Remembers the shortest of these medians.
+    /// Returns the median time of writing and syncing 4 KiB to the disk, in microseconds. Remembers the shortest of
+    /// these medians.
     pub(crate) fn fsync_us(&mut self) -> Result<f64> {
         let path = self.folder.join("fsync-probe");
         let mut file = File::create(&path)?;
@@ -80,8 +81,8 @@ impl Report {
     }
 
     /// Runs Handover and the reference program in turn, leaves out rounds in which the disk was slow, and takes the
-    /// median of the ratios. When too few rounds remain, uses the rounds with the fastest disk, and the table says so.
-    /// Returns the numbers of the rounds that were used.
+    /// median of the ratios. When too few rounds remain, uses the rounds with the fastest disk, and the table of
+    /// results says so. Returns the numbers of the rounds that were used.
     pub(crate) fn compare(
         &mut self,
         what: &str,
@@ -131,8 +132,8 @@ impl Report {
         Ok(numbers)
     }
 
-    /// Adds the results of Handover and of the reference program to the table, with a bound on their ratio. Callers use
-    /// it for results that were measured once and not in rounds.
+    /// Adds the results of Handover and of the reference program to the table of results, with a bound on their ratio.
+    /// Callers use it for results that were measured once and not in rounds.
     pub(crate) fn ratio(&mut self, what: &str, ours: f64, reference: f64, bar: Bar) {
         let ratio = ours / reference;
         self.rows.push(Row {

@@ -1,4 +1,4 @@
-//! Fills a store with workflows, ready tasks and agents.
+//! Fills a store with workflows, ready tasks and agents, for the benchmark.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -61,7 +61,7 @@ async fn task_ids(store: &dyn Store, workflow: WorkflowId) -> Result<Vec<TaskId>
     }
 }
 
-/// Registers agents, many at the same time.
+/// Registers `count` agents, many of them at the same time.
 pub(crate) async fn agents(service: &Service, count: usize) -> Result<Vec<AgentId>> {
     let mut agents = Vec::with_capacity(count);
     for group in (0..count).collect::<Vec<_>>().chunks(64) {

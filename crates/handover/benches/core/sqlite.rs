@@ -15,7 +15,7 @@ use crate::seed;
 const CALLERS: usize = 16;
 const CLAIMS: usize = 3_200;
 const SINGLE: usize = 400;
-/// The number of tasks that an agent holds at the end of the benchmark.
+/// The number of tasks that each agent holds at the end of the benchmark.
 const HELD: usize = 10;
 
 /// One store with enough tasks for all rounds. Handover and the reference program claim from it in turn, so they use
@@ -104,7 +104,7 @@ fn texts<T: ToString>(items: &[T]) -> Vec<String> {
     items.iter().map(ToString::to_string).collect()
 }
 
-/// Claims tasks with concurrent callers. Returns claims per second.
+/// Claims tasks with `CALLERS` callers at the same time. Returns the number of claims per second.
 pub(crate) async fn concurrent(service: &base::Service, team: &[AgentId], tasks: Vec<TaskId>) -> Result<f64> {
     concurrent_with(service, team, tasks, CALLERS).await
 }

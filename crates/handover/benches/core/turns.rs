@@ -1,5 +1,5 @@
 //! Measures the speed of the runner: its own time per turn (one run of an agent's program), its memory per running
-//! agent (without the agent's program), and a run of two hundred agents at once.
+//! agent (without the agent's program), and a run in which two hundred agents work at the same time.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -31,7 +31,8 @@ fn project(folder: &Path, tasks: u32, at_once: u32, rest: u32) -> Result<()> {
     )?;
     std::fs::write(folder.join("agent.sh"), AGENT)?;
     let names: String = (0..tasks).map(|task| format!("  - {{name: t{task}}}\n")).collect();
-    // The plan has a short lease, so that the run fails when the runner does not renew a lease in time.
+    // The plan has a short lease (the time after which a claim expires), so that the run fails when the runner does not
+    // renew a lease in time.
     std::fs::write(folder.join("plan.yaml"), format!("name: bench\nlease_seconds: 5\ntasks:\n{names}"))?;
     let offered = handover(folder).args(["trust", "--json"]).stdout(Stdio::piped()).output()?;
     let offered: serde_json::Value = serde_json::from_slice(&offered.stdout)?;
@@ -87,7 +88,8 @@ pub(crate) fn overhead(folder: &Path, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// Runs many agents at once, in worktrees, with a lease of five seconds.
+/// Measures a run in which many agents work at the same time, each in its own worktree. Their leases (claims on tasks)
+/// expire after five seconds, unless the runner renews them.
 pub(crate) fn crowd(folder: &Path, report: &mut Report) -> Result<()> {
     let folder = folder.join("crowd");
     project(&folder, CROWD, CROWD, CROWD_SECONDS)?;
@@ -117,7 +119,8 @@ pub(crate) fn crowd(folder: &Path, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// Returns the memory of the runner and of its turn hosts (proportional set size), in megabytes per agent.
+/// Returns the memory of the runner and of its turn hosts (the processes that start and end agents' programs) in
+/// megabytes per agent. Memory that processes share is divided among them (proportional set size).
 fn cost(runner: &Child) -> f64 {
     let own = |pid: u32| {
         let text = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();

@@ -1,14 +1,14 @@
-//! The ancestors of this process, read from `/proc`.
+//! Finds the ancestors of this process (its parent, the parent's parent and so on) in `/proc`.
 
-/// The most ancestors that are read; older ones are ignored. A command in the terminal of an editor has about ten
-/// ancestors.
+/// The maximum number of ancestors that are read; older ancestors are ignored. A command in the terminal of an editor
+/// has about ten ancestors.
 const DEPTH_MAX: usize = 64;
-/// The most bytes of a command line that are read; the rest is ignored. The program and the script are at the beginning
-/// of a command line.
+/// The maximum number of bytes that are read of a command line; the rest is ignored. The names of the program and of
+/// its script are at the beginning of a command line.
 #[cfg(target_os = "linux")]
 const COMMAND_BYTES_MAX: u64 = 16 << 10;
 
-/// One ancestor of this process.
+/// One ancestor of this process: its parent, the parent's parent, and so on.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Ancestor {
     pub(super) pid: u32,
@@ -31,7 +31,7 @@ impl Ancestor {
     }
 }
 
-/// Returns the last part of a path.
+/// Returns the last part of a path, such as `git` of `/usr/bin/git`.
 pub(super) fn base(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }

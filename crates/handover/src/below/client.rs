@@ -213,7 +213,8 @@ mod tests {
         for program in ["/usr/bin/codex", "/usr/bin/node", "/usr/bin/bash", "/usr/bin/python3"] {
             assert!(!is_launcher(&process(program, program)), "{program}");
         }
-        // No agent client may be on the list of launchers, because a launcher never counts as a sign of an agent.
+        // No agent client may be on the list of launchers (programs such as editors, which also start terminals for
+        // people), because a launcher never counts as a sign of an agent.
         assert!(clients().all(|(name, _)| !LAUNCHERS.lines().any(|line| line == name)));
     }
 }

@@ -17,16 +17,17 @@ use base::ground::random;
 
 /// The ending of the names of the files that say which process started a `handover mcp` server.
 const ENDING: &str = ".client";
-/// The most bytes that are read of one `.client` file. Handover's own files are shorter, so a longer file is ignored.
+/// The maximum number of bytes of a `.client` file. Handover's own files are shorter, so a longer file is ignored.
 const BYTES_MAX: u64 = 4_096;
-/// The most `.client` files of a folder that are read; further files are ignored. A machine has far fewer agents.
+/// The maximum number of `.client` files that are read in a folder; further files are ignored. A machine has far fewer
+/// agents.
 const FILES_MAX: usize = 10_000;
 
 /// The file that records which process started this `handover mcp` server. The file exists until this value is dropped
 /// or the server's process ends.
 #[derive(Debug)]
 pub struct ClientRecord {
-    /// The open file, which keeps the lock. `None` when no file was written.
+    /// The open record file, which keeps the file's lock. `None` when no file was written.
     _file: Option<File>,
     path: PathBuf,
 }
@@ -82,7 +83,8 @@ impl ClientRecord {
 impl Drop for ClientRecord {
     fn drop(&mut self) {
         if self._file.is_some() {
-            // If the file cannot be deleted, it stays without a lock and the next reader deletes it.
+            // If the record file cannot be deleted, it stays without a lock, and the next process that reads the
+            // records deletes it.
             let _stays = std::fs::remove_file(&self.path);
         }
     }

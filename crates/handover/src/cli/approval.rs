@@ -17,7 +17,7 @@ use super::outline::outline;
 use super::show::{self, refused};
 use super::{say, say_json};
 
-/// The largest number of approvals in a list. Older approvals are left out: people do not read more at once.
+/// The maximum number of approvals in a list. Older approvals are left out, because people do not read longer lists.
 const ROWS: u32 = 200;
 
 pub(super) const COLUMNS: [&str; 6] = ["id", "status", "risk_level", "asked_by", "task_id", "asks"];

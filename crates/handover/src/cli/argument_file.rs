@@ -1,5 +1,5 @@
-//! Arguments that are JSON: typed on the command line, or read from a file with `@FILE`. The problems of a file are told
-//! with their lines.
+//! Reads arguments that are JSON. A person types them on the command line, or names a file with `@FILE`. Problems in
+//! such a file are reported with their line numbers.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -16,7 +16,7 @@ const FILE_BYTES_MAX: u64 = wire::lifecycle::PLAN_BYTES_MAX as u64;
 /// A file that was given as an argument with `@FILE`.
 #[derive(Debug)]
 pub(super) struct ArgumentFile {
-    /// The name of the argument, such as `plan`.
+    /// The name of the command's argument whose value the file has, such as `plan`.
     argument: String,
     path: String,
     text: String,
@@ -54,8 +54,8 @@ pub(super) fn json(name: &str, text: &str, files: &mut Vec<ArgumentFile>) -> any
     Ok(value)
 }
 
-/// Fails with the problems of the first file that the tool would refuse, each with its line. The tool itself knows no
-/// files and no lines.
+/// Checks the files that were given as arguments, and fails with the problems of the first wrong file, each with its
+/// line number. The tool cannot report line numbers, because it gets only the parsed values.
 pub(super) fn check(tool: &Tool, arguments: &Value, files: &[ArgumentFile]) -> anyhow::Result<()> {
     if files.is_empty() {
         return Ok(());

@@ -21,7 +21,7 @@ pub(super) async fn run(named: Option<&str>, asked: &Doctor) -> anyhow::Result<E
     let json = asked.json;
     let mut tell = |finding: &DoctorFinding| {
         if !json {
-            // Ignore a failed print: the finding still counts for the exit code.
+            // Ignore a failure to print the result of a check, because the result still counts for the exit code.
             let _unseen = show(finding);
         }
     };

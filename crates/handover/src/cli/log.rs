@@ -33,7 +33,8 @@ pub(crate) enum LogVerb {
     },
     /// Compute every hash again, and name the first entry that was changed, removed, inserted or moved
     Verify {
-        /// A file with the output of an earlier `handover log head`; with it, a rewritten or shortened log is found, too
+        /// A file with the output of an earlier `handover log head`; with it, a rewritten or shortened log is found,
+        /// too
         #[arg(long)]
         heads: Option<PathBuf>,
         /// Print the result as JSON
@@ -52,7 +53,7 @@ pub(super) async fn run(store: &dyn Store, verb: LogVerb) -> anyhow::Result<Exit
     }
 }
 
-/// The number of log entries that are read at once. A loop reads the following entries.
+/// The maximum number of log entries that one call of the store returns. A loop reads the following entries.
 const PAGE: u32 = 500;
 
 async fn tail(

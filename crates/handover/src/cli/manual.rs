@@ -35,7 +35,7 @@ fn write_all(folder: &Path) -> anyhow::Result<()> {
 }
 
 fn write_pages(command: Command, folder: &Path, written: &mut u64) -> anyhow::Result<()> {
-    // The parser adds a command `help` to each group of commands. It has no page.
+    // The parser adds a command `help` to each group of commands. These commands get no manual page.
     for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set() && inner.get_name() != "help") {
         write_pages(inner.clone(), folder, written)?;
     }

@@ -60,9 +60,10 @@ Examples:
 struct OfferedPlan {
     text: String,
     plan: PlanFile,
-    /// The slug of the agent that drafted the plan. `None` for a plan from a file.
+    /// The slug (the short name) of the agent that drafted the plan. `None` for a plan from a file.
     author: Option<String>,
-    /// The sentence about the agent, the time and the cost. It is empty for a plan from a file.
+    /// The sentence that says which agent drafted the plan, how long it worked and how much it cost. It is empty for a
+    /// plan from a file.
     cost: String,
 }
 
@@ -99,7 +100,7 @@ fn read(path: &Path) -> anyhow::Result<OfferedPlan> {
     Ok(OfferedPlan { text, plan, author: None, cost: String::new() })
 }
 
-/// Stores a plan as a workflow on behalf of the caller, who may be an agent. Starts nothing.
+/// Stores a plan as a workflow in the name of the caller, who may be an agent. Does not start the workflow.
 async fn stored(office: &Office, plan: &PlanFile) -> anyhow::Result<ExitCode> {
     let visitor = match tools::visitor(office, tools::NeedsAgent::Yes).await? {
         Ok(visitor) => visitor,
@@ -145,7 +146,8 @@ async fn drafted(office: &Office, goal: &str, asked: &PlanArguments) -> anyhow::
     found
 }
 
-/// Returns the settings of the agents after a person accepted them. Asks the person at the terminal, if there is one.
+/// Returns the agents' settings if a person accepted them. If they are not accepted yet, first asks the person at the
+/// terminal to accept them.
 fn accepted(root: &Path) -> anyhow::Result<Result<TeamSettings, ExitCode>> {
     let require = || trust::require(root, data_folder().as_deref());
     let mut found = require();
@@ -206,7 +208,7 @@ async fn first_plan(
     Ok(Err(ExitCode::from(1)))
 }
 
-/// Returns the sentence about the time and the cost of a draft.
+/// Returns the sentence that says how long an agent worked on the draft of a plan and what it cost.
 fn cost(slug: &str, spent: Spent) -> String {
     let seconds = spent.ms.div_ceil(1_000);
     let time = if seconds < 60 { format!("{seconds} s") } else { format!("{} min {} s", seconds / 60, seconds % 60) };

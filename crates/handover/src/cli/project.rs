@@ -1,4 +1,5 @@
-//! `handover project`: shows the project context that agents have written, and the history of each section.
+//! `handover project`: shows the project context (the shared knowledge about the project, which agents write), and the
+//! history of each section.
 
 use std::process::ExitCode;
 
@@ -12,8 +13,8 @@ use super::outline::outline;
 use super::say;
 use super::show::{refused, table};
 
-/// The largest number of changes in the history of a section. Older changes are left out: people do not read more at
-/// once.
+/// The maximum number of changes in the history of a section. Older changes are left out, because people do not read
+/// longer lists.
 const ROWS: u32 = 200;
 
 pub(super) const COLUMNS: [&str; 5] = ["name", "version", "agent", "updated_at", "body"];

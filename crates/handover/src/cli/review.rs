@@ -35,11 +35,11 @@ use super::{say, say_json};
 /// The first word of the commands in this file, such as `handover review ask`. The other commands that begin with
 /// `review` call tools.
 pub(super) const NOUN: &str = "review";
-/// The largest number of reviews in a list. Older reviews are left out: people do not read more at once.
+/// The maximum number of reviews in a list. Older reviews are left out, because people do not read longer lists.
 const ROWS: u32 = 200;
 
 pub(super) const COLUMNS: [&str; 6] = ["session", "provider", "status", "iteration", "open", "task_id"];
-/// The columns of the rounds of one review.
+/// The columns of the table that shows the rounds of one review.
 pub(super) const ROUND_COLUMNS: [&str; 7] =
     ["iteration", "status", "media_type", "shown", "artifact_ref", "confidence", "found"];
 

@@ -21,8 +21,8 @@ use super::say;
 use super::show::{refused, table};
 use super::work;
 
-/// The largest number of turns (runs of agents' programs) in a list. Older turns are left out: people do not read more
-/// at once.
+/// The maximum number of turns (runs of agents' programs) in a list. Older turns are left out, because people do not
+/// read longer lists.
 const ROWS: u32 = 200;
 
 pub(super) const COLUMNS: [&str; 7] = ["id", "task", "agent", "status", "cost", "time", "said"];

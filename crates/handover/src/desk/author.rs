@@ -14,8 +14,8 @@ const COORDINATOR: &str = "coordinator";
 
 impl Desk {
     /// Returns the name of the author that is recorded in a new task: the slug (the short name) of the calling agent,
-    /// or `coordinator` for a coordinator that acts as no agent. Returns `None` for a person, a person's script and
-    /// Handover itself.
+    /// or `coordinator` for a coordinator (a caller that may act on tasks of other agents) that acts as no agent.
+    /// Returns `None` for a person, a person's script and Handover itself.
     pub(super) async fn author(&self, request: &ToolRequest<'_>) -> Result<Option<String>, Stopped> {
         if let Some(author) = &request.visitor.author {
             return Ok(Some(author.clone()));
@@ -56,7 +56,7 @@ fn sign(task: &mut PlanTask, author: &str) {
     task.extra = Some(Json::merged(task.extra.as_ref(), &patch));
 }
 
-/// Writes the author into a command that adds a task.
+/// Writes the name of the author into a command that adds a task.
 pub(super) fn signed_command(command: Command, author: Option<&str>) -> Command {
     match (command, author) {
         (Command::AddTask { workflow, mut task, after }, Some(author)) => {

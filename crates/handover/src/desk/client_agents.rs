@@ -17,7 +17,7 @@ use base::service::Service;
 pub struct ClientAgents {
     /// The client's connection. `None` when the client has several connections or none.
     session: Option<SessionId>,
-    /// The client's registered agents, each with its slug.
+    /// The agents that the client registered, each with its slug (its short name).
     agents: Vec<(AgentId, String)>,
     /// The reason why the command counts as started by an agent, such as an environment variable.
     sign: AgentSign,

@@ -57,8 +57,8 @@ impl Desk {
         }
     }
 
-    /// Asks the engine, which decides commands by the rules, whether it would accept the workspace (a worktree for an
-    /// agent). Refuses the call if the engine would not accept it. This runs before git creates anything.
+    /// Asks the engine (the code that accepts or refuses commands) whether it would accept the workspace, a worktree
+    /// for an agent. Refuses the call if the engine would not accept it. This runs before git creates anything.
     async fn may_place(&self, request: &ToolRequest<'_>, asked: &WorkspaceCreate) -> Result<(), Stopped> {
         let create = Command::CreateWorkspace(asked.create("worktree", true));
         self.service.would(without_key(request), create).await?;

@@ -1,4 +1,4 @@
-//! Sets plans, adds tasks, replans workflows, and applies templates.
+//! Serves the tools that set plans, add tasks, replan workflows and apply templates.
 
 use std::collections::BTreeMap;
 
@@ -204,8 +204,8 @@ impl Desk {
         let rows = limit(asked.limit);
         let page = self.service.view(move |world| view::templates(world, &after, rows)).await?;
         let mut templates: Vec<TemplateRow> = Vec::new();
-        // Templates in files come before templates in the store. They are all on the first page of the list. A call
-        // without a cursor (a position in the list) asks for the first page.
+        // In the list of templates, those in files come before those in the store. They are all on the first page. A
+        // call without a cursor (a position in the list) asks for the first page.
         if asked.cursor.is_none() {
             templates.extend(
                 self.files()?
@@ -217,7 +217,7 @@ impl Desk {
         Ok(Templates { templates, next_cursor: page.next }.render())
     }
 
-    /// Returns the templates that the project keeps in files.
+    /// Returns the templates of workflows that the project keeps in files.
     fn files(&self) -> Result<Vec<files::ProjectTemplate>, Stopped> {
         let Some(root) = &self.surroundings.root else { return Ok(Vec::new()) };
         files::templates(root).map_err(|problem| {

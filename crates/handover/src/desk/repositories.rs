@@ -13,7 +13,7 @@ use git::name::check_commit;
 use git::repository::GitRepository;
 use git::{Git, GitProblem};
 
-/// The number of repositories that are read from the store at once. A loop reads the following pages.
+/// The number of repositories that one query reads from the store. A loop reads the following pages.
 const PAGE: u32 = 500;
 /// The number of registered paths after which the search for registered repositories stops, because checking a path may
 /// take one call of git. Repositories on later pages then count as not registered.

@@ -1,5 +1,5 @@
-//! Asks for reviews, shows them, and records decisions on findings. A reviewer may take long, so a round of a review
-//! runs in the background. The caller waits for a limited time, or asks again later.
+//! Asks for reviews, shows them, and records decisions on findings (the reviewers' remarks). A reviewer may take long,
+//! so a round of a review runs in the background. The caller waits for a limited time, or asks again later.
 
 use std::path::PathBuf;
 

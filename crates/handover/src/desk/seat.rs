@@ -177,8 +177,9 @@ impl Desk {
     ) -> Option<ToolAnswer> {
         let tool = call.tool();
         if request.caller.agent != Some(seat.agent) && tool.effect != Effect::Reads {
-            // A program that the runner started for a turn may act only as the turn's agent. If the call names another
-            // agent, return the refusal of `acting`, because it has the right error code.
+            // A program that the runner started for a turn (one run of an agent's program) may act only as the turn's
+            // agent. If the call names another agent, return the refusal of `acting`, because it has the right error
+            // code.
             if let Err(stopped) = self.acting(request).await {
                 return Some(Err(stopped));
             }

@@ -84,7 +84,7 @@ impl Desk {
         }
     }
 
-    /// Serves a call by executing exactly one command of the engine, which decides by the rules.
+    /// Serves a call by executing exactly one command of the engine, the code that accepts or refuses commands.
     async fn execute(&self, request: &ToolRequest<'_>, call: &Call, command: Command) -> ToolAnswer {
         self.execute_as(request.caller.clone(), call, command).await
     }

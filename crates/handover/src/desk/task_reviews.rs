@@ -27,7 +27,7 @@ pub(super) struct TaskGate {
     /// review, so that `rounds_max` limits them.
     pub(super) known: Option<Reviewed>,
     pub(super) rounds_max: Option<u32>,
-    /// The reviewer that the plan names: an agent or a role.
+    /// The reviewer that the plan names for the task: an agent or a role.
     named: Option<String>,
     worker: Option<String>,
 }
@@ -190,7 +190,7 @@ fn unseen(problem: WorkProblem) -> Stopped {
 enum WrongReviewer<'a> {
     /// The plan names another agent as the reviewer of the task.
     Other { reviewer: &'a str },
-    /// The named agent works on the task itself, and the plan names no other reviewer.
+    /// The agent that the request names as the reviewer holds the task, and no agent reviews its own work.
     Worker,
 }
 

@@ -1,5 +1,5 @@
-//! Posts documents of the Agent Wire protocol, such as task briefs and messages. Posting a document also does what the
-//! document says, such as blocking a task or sending a message.
+//! Posts documents of the Agent Wire protocol, such as task briefs (descriptions of tasks) and messages. Posting a
+//! document also does what the document says, such as blocking a task or sending a message.
 
 use engine::approval::Source;
 use engine::command::AskApproval;

@@ -49,7 +49,7 @@ const OURS: [HookEvent; 6] = [
 ];
 
 impl HookEvent {
-    /// Parses the name of an event as the command line gives it.
+    /// Parses the name of a client's event, as the command line gives it.
     pub fn parse(name: &str) -> Result<Self, String> {
         let ours = OURS.into_iter().find(|event| event.as_str() == name);
         let other = || OTHERS.into_iter().find(|other| *other == name).map(Self::Other);

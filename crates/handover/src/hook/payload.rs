@@ -23,7 +23,7 @@ pub struct HookPayload {
     /// The client's name for the sub-agent in which the event happens; `None` for the main agent.
     pub agent_id: Option<String>,
     pub tool_name: Option<String>,
-    /// The tool's input in exactly the bytes that the client sent.
+    /// The input of the tool call, in exactly the bytes that the client sent.
     pub tool_input: Option<Box<RawValue>>,
     pub tool_use_id: Option<String>,
     /// The reason why a session starts, for example `resume` or `compact`; `None` at other events.

@@ -18,7 +18,7 @@ pub enum HookAnswer {
     Deny(String),
     /// The hook blocks the stop of the agent. The text tells the agent why it must continue.
     Block(String),
-    /// A message of the hook for the person. The session continues.
+    /// A message for the person who uses the client. The client's session continues.
     Note(String),
     /// The hook cannot judge the call, so the client must not continue. The text is the reason.
     Refuse(String),

@@ -23,7 +23,7 @@ use runner::outcome::route::{EscalationRoutes, EscalationTarget};
 use runner::outcome::{self, AgentAnswer, AnswerContext, AnswerForm, REPAIR, note};
 use runner::turn::brief;
 
-/// The most characters of an agent's last message that the store keeps with the task; the rest is cut.
+/// The maximum number of characters of an agent's last message that the store keeps with the task; the rest is cut.
 const SAID_CHARS_MAX: usize = 8_000;
 
 /// A handoff (a report on its work) that an agent owes before it may stop, with the agent and its task.
@@ -35,7 +35,8 @@ pub(super) struct DueHandoff {
     /// review or has none yet.
     pub(super) review: Option<ReviewId>,
     pub(super) settings: team::AgentSettings,
-    /// The description of the agent in the project, its card or persona. `None` when the project has neither.
+    /// The description of the agent in the project: its card (a file that describes it) or its persona (a description
+    /// in the settings). `None` when the project has neither.
     pub(super) who: Option<PromptAgent>,
     pub(super) report: PromptReport,
     /// The number of the agent's last handoffs in a row, before this stop, that only reported progress.
@@ -54,10 +55,10 @@ pub(super) fn stopping(hook: &HookCall<'_>) -> Result<HookAnswer, HookError> {
     let team = match hook.root() {
         Some(root) => {
             let view = trust::view(&root, base::project::place::data_folder().as_deref())?;
-            // Take the agents from the settings file, even if no person accepted it: they only give the form of an
-            // answer and start no program. The checks of an output start programs, so take them from the settings that
-            // a person accepted.
-            // An agent that no file names gave no form of an answer.
+            // Take the agents from the settings file, even if no person accepted the file: here they only decide which
+            // form an agent's answer must have, and start no program. Leave out agents that no file names (installed
+            // clients that were detected), because only a file asks for a form. The checks of an output start programs,
+            // so take the checks from the settings that a person accepted.
             let mut agents = view.written.team.agents;
             agents.retain(|agent| agent.source == settings::SettingSource::File);
             settings::TeamSettings { agents, ..view.settings.team }

@@ -53,7 +53,7 @@ pub(super) fn asker(
     Ok(agents(world, told)?.last().map(|agent| agent.id))
 }
 
-/// Returns the tasks that the agents hold, the latest claimed first.
+/// Returns the tasks that these agents hold, the latest claimed first.
 pub(super) fn held(world: &World, agents: &[Agent]) -> Result<Vec<(Agent, Task)>, DecisionStop> {
     world.want(agents.iter().map(|agent| TaskIdNeed::HeldBy(agent.id)))?;
     let mut pairs: Vec<(Agent, TaskId)> = Vec::new();

@@ -102,7 +102,7 @@ pub(super) async fn workflow(
     look(&shared, &visitor, "workflow_get", members).await
 }
 
-/// Lists the tasks that can be claimed, in all workflows.
+/// Lists the tasks of all workflows that an agent can claim now.
 pub(super) async fn tasks(
     State(shared): State<HttpState>,
     Extension(visitor): Extension<Visitor>,
@@ -157,11 +157,13 @@ const REGISTRY: &str = "registry";
 #[derive(Debug, Clone)]
 pub(super) enum Sight {
     All,
-    /// The topics of workflows and of tokens. This is for an admin, who manages tokens and reads no mail.
+    /// The parts of the log about workflows and about tokens. This is for an admin, who manages tokens and reads no
+    /// mail.
     Tokens,
-    /// The topics of workflows and the mail of all agents, but not a person's mail.
+    /// The parts of the log about workflows, and the mail of all agents, but not a person's mail.
     Team,
-    /// The topics of workflows and the mail of the agent with this slug (its short name). With `None`, no mail.
+    /// The parts of the log about workflows, and the mail of the agent with this slug (its short name). With `None`, no
+    /// mail.
     Agent(Option<String>),
 }
 
@@ -239,7 +241,7 @@ pub(super) async fn log(
     Ok(json(&Value::Object(reply)))
 }
 
-/// Returns a log entry as JSON, with its body as a JSON value.
+/// Returns a log entry as JSON. The body of the entry is a JSON value in it and not a text.
 pub(super) fn entry(entry: &Entry) -> Value {
     object([
         ("topic", entry.topic.as_str().into()),

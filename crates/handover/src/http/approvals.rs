@@ -1,4 +1,5 @@
-//! `/api/v1/approvals`: coordinators, persons and admins may read approvals, but only a person decides about them.
+//! `/api/v1/approvals`: persons, admins and coordinators (callers that may act on tasks of other agents) may read
+//! approvals, but only a person decides about them.
 
 use axum::Extension;
 use axum::body::Body;
@@ -19,8 +20,8 @@ use base::people::approvals;
 const ROWS_DEFAULT: u32 = 50;
 const ROWS_MAX: u32 = 500;
 
-/// Refuses a token of scope agent. The list of approvals is for persons, coordinators and admins. An agent sees its own
-/// requests in its prompt.
+/// Refuses a token of scope agent. The list of approvals is for tokens of the scopes person, coordinator and admin. An
+/// agent sees its own requests in its prompt.
 fn may_look(scope: Scope) -> Result<(), HttpProblem> {
     match scope {
         Scope::Coordinator | Scope::Person | Scope::Admin => Ok(()),

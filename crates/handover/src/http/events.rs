@@ -27,7 +27,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// The longest time between two reads of the log when no change of the store is reported.
 const LOOK: Duration = Duration::from_secs(10);
 
-/// The events that a client asked for.
+/// The conditions that say which events a client of the event stream gets.
 #[derive(Debug)]
 struct EventFilter {
     topics: Vec<String>,
@@ -36,8 +36,8 @@ struct EventFilter {
 }
 
 impl EventFilter {
-    /// Tells whether the client asked for a log entry. Each entry belongs to a topic. A topic in the client's list that
-    /// ends with `/*` matches all topics below it.
+    /// Tells whether the client asked for a log entry. Each entry belongs to a topic (a part of the log). A topic in
+    /// the client's list that ends with `/*` matches all topics below it.
     fn takes(&self, entry: &Entry) -> bool {
         let within = |topic: &String| match topic.strip_suffix('*') {
             Some(start) => entry.topic.starts_with(start),
@@ -137,7 +137,7 @@ impl Follower {
     /// Reads the next page of the log. Returns `true` when the log may have more entries.
     async fn read(&mut self) -> bool {
         let page = self.shared.desk.service().follow(self.cursor, PAGE).await;
-        // Ignore a fault of the store: `next` reads again later.
+        // Ignore a fault of the store: the function `next` reads again later.
         let Ok(page) = page else { return false };
         self.cursor = page.next;
         for (found, place) in page.entries.iter().zip(&page.places).filter(|(found, _)| self.filter.takes(found)) {

@@ -212,7 +212,7 @@ impl Guard {
         Ok((visitor, token))
     }
 
-    /// Finds an agent by its id or slug.
+    /// Finds an agent by its id or its slug (its short name).
     async fn agent(&self, name: &str) -> Result<AgentId, HttpProblem> {
         if let Ok(id) = name.parse() {
             return Ok(id);
@@ -259,7 +259,7 @@ fn too_often() -> HttpProblem {
     )
 }
 
-/// Checks the host and the origin of every request.
+/// Checks that every request has an allowed host name and comes from an allowed web origin.
 pub(super) async fn check_place(State(shared): State<HttpState>, request: Request, next: Next) -> Response {
     let authority = request.uri().authority().map(|authority| authority.as_str().to_owned());
     match shared.guard.place(request.headers(), authority.as_deref()) {

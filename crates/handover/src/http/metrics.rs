@@ -1,4 +1,4 @@
-//! `/metrics`: counters in Prometheus' text format.
+//! Serves `/metrics`: counters in the text format of Prometheus.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

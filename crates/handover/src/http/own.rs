@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::path::Path;
 
-/// The number of bytes that are read of a token file. Bytes after these are ignored; Handover never writes a longer
-/// file.
+/// The maximum number of bytes that are read from a token file. Handover never writes a longer file, so further bytes
+/// are ignored.
 const BYTES_MAX: u64 = 512;
 
 /// Returns the token in the token file of this machine's owner. Creates a token when the file is missing or empty.

@@ -6,14 +6,14 @@ use http::{HeaderValue, StatusCode, Uri, header};
 use wire::json::{Object, Value};
 use wire::lifecycle::{NamedId, ToolError};
 
-/// An error response: the reason why a request failed, and the HTTP status.
+/// An error response: the HTTP status, and the reason why the request failed.
 #[derive(Debug, Clone)]
 pub(super) struct HttpProblem {
     pub(super) status: StatusCode,
     pub(super) said: ToolError,
 }
 
-/// Returns the HTTP status of a refusal, by its code.
+/// Returns the HTTP status with which a refusal is answered, by the refusal's code.
 pub(super) fn status(code: &str) -> StatusCode {
     match code {
         "INVALID_INPUT" | "INVALID_WIRE" => StatusCode::UNPROCESSABLE_ENTITY,
@@ -93,7 +93,7 @@ pub(super) fn named<T: NamedId + Copy>(text: &str, missing: fn(T) -> Refusal) ->
     })
 }
 
-/// Returns a JSON response.
+/// Returns an HTTP response with this value as its JSON body.
 pub(super) fn json(value: &Value) -> Response {
     let mut response = value.to_string().into_response();
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));

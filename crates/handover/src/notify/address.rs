@@ -33,8 +33,8 @@ fn reach(address: IpAddr) -> AddressReach {
 }
 
 fn of_v4(address: Ipv4Addr) -> AddressReach {
-    // The cloud metadata services of Alibaba and Azure have these two addresses. The ranges around them are private and
-    // public, so the addresses must be refused by name.
+    // The cloud metadata services of Alibaba and Azure have these two addresses. By their ranges, the first address
+    // would count as private and the second as public, so both are refused here one by one.
     let metadata = [Ipv4Addr::new(100, 100, 100, 200), Ipv4Addr::new(168, 63, 129, 16)];
     if metadata.contains(&address) {
         return AddressReach::Never;

@@ -1,5 +1,5 @@
-//! The text of a notice: it describes the approval that waits, and how to look at it. The exact content of the request
-//! stays in the store.
+//! The text of a notice: it describes the approval that waits, and names the command that shows the approval. The exact
+//! content of the request stays in the store.
 
 use engine::approval::Approval;
 use wire::json::{Value, object};
@@ -7,7 +7,8 @@ use wire::json::{Value, object};
 use wire::visible::lines;
 use wire::visible::redacted;
 
-/// The most characters of one text in a notice; the rest is cut. The approval in the store has the complete text.
+/// The maximum number of characters of one text in a notice; the rest is cut. The approval in the store has the
+/// complete text.
 const TEXT_CHARS_MAX: usize = 1_000;
 
 /// Returns the notice about an approval as one line of JSON.

@@ -30,7 +30,7 @@ use base::project::settings::{Webhook, WebhookTarget};
 /// The longest time for one step (name lookup, connection, or answer). If a step takes longer, this attempt to send the
 /// notice fails.
 const STEP_MAX: Duration = Duration::from_secs(8);
-/// The most addresses of one host name that are tried; further addresses are ignored.
+/// The maximum number of addresses of one host name that are tried; further addresses are ignored.
 const ADDRESSES_MAX: usize = 3;
 /// The fewest bytes of a signing secret. A shorter secret is refused, because it can be guessed.
 const SECRET_BYTES_MIN: usize = 16;
@@ -79,7 +79,7 @@ fn checked(target: &WebhookTarget, found: Vec<SocketAddr>, private: bool) -> Res
     Ok(found.into_iter().take(ADDRESSES_MAX).collect())
 }
 
-/// Returns the value of the header `Host`.
+/// Returns the value of the HTTP header `Host` for a webhook request.
 fn host_header(target: &WebhookTarget) -> String {
     let host = if target.host.contains(':') { format!("[{}]", target.host) } else { target.host.clone() };
     match (target.secure, target.port) {

@@ -1,4 +1,4 @@
-//! The MCP prompts to start and to resume work.
+//! Defines the MCP prompts with which a person tells a model to start or to resume work.
 
 use std::collections::BTreeMap;
 

@@ -26,7 +26,7 @@ pub(super) fn codex(program: &str) -> Vec<Want> {
     EVENTS.map(|event| want(event, program, HookFailure::Passes)).into()
 }
 
-/// The client's reaction to a hook of Handover that fails to run.
+/// The reaction of a client when Handover's hook fails to run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum HookFailure {
     Blocks,

@@ -43,7 +43,7 @@ pub(super) fn write(text: Option<&str>, wants: &[Want]) -> Result<WantedText, Fi
     Ok(written)
 }
 
-/// Removes Handover's entries from the text of a client's JSON file, and also the tables that become empty by this.
+/// Removes Handover's entries from the text of a client's JSON file, and also the objects that become empty by this.
 pub(super) fn remove(text: &str, wants: &[Want], made: RecordedPlaces<'_>) -> Result<RemainingText, FileError> {
     check(text, wants)?;
     let root = parse(text)?;
@@ -57,7 +57,7 @@ pub(super) fn remove(text: &str, wants: &[Want], made: RecordedPlaces<'_>) -> Re
     Ok(RemainingText { text: root.to_string(), empty })
 }
 
-/// Tells whether a client's JSON file has a table at this path of keys.
+/// Tells whether a client's JSON file has an object at this path of keys.
 pub(super) fn holds(text: &str, at: &[String]) -> bool {
     let Ok(root) = parse(text) else { return false };
     root.object_value().and_then(|object| descend(&object, at)).is_some()
@@ -78,8 +78,8 @@ fn syntax(text: &str, error: &jsonc_parser::errors::ParseError) -> FileError {
     FileError::at(text, error.range().start, format!("not valid JSON: {}", error.kind().to_string().to_lowercase()))
 }
 
-/// Refuses a file that cannot be edited: `wants` needs a table or a list at a place where the file has another value,
-/// or a key appears twice.
+/// Refuses a file that cannot be edited: at the path of an entry in `wants`, the file has a value that is not the
+/// needed object or list, or a key appears twice.
 fn check(text: &str, wants: &[Want]) -> Result<(), FileError> {
     let parsed = jsonc_parser::parse_to_ast(text, &CollectOptions::default(), &OPTIONS);
     let parsed = parsed.map_err(|error| syntax(text, &error))?;
@@ -177,8 +177,8 @@ fn set(object: &CstObject, key: &str, value: &Value) -> bool {
     false
 }
 
-/// Removes one of Handover's entries from a client's JSON file. Also removes a table above it if this made the table
-/// empty. A table that was empty before stays, because Handover did not make it.
+/// Removes one of Handover's entries from a client's JSON file. Also removes an object around the entry if the object
+/// becomes empty by this and Handover made it.
 fn take(root: &CstObject, want: &Want, made: RecordedPlaces<'_>) {
     let at = want.at();
     let (Some(key), Some(parent)) = (at.last(), descend(root, &at[..at.len().saturating_sub(1)])) else { return };

@@ -66,7 +66,7 @@ impl SetupSurroundings {
         )
     }
 
-    /// Returns the folder that an environment variable names.
+    /// Returns the folder that an environment variable names. A relative path starts at the root of the project.
     pub(super) fn set(&self, name: &str) -> Option<PathBuf> {
         self.environment.get(name).filter(|value| !value.is_empty()).map(|value| self.root.join(value))
     }
@@ -81,7 +81,7 @@ impl SetupSurroundings {
         self.set(name).map_or_else(|| self.in_home(otherwise), Ok)
     }
 
-    /// Returns the client's folder in the user's configuration folder.
+    /// Returns the folder of a client inside the user's configuration folder, which is usually `~/.config`.
     pub(super) fn config(&self, name: &str) -> Result<PathBuf, SetupProblem> {
         Ok(self.folder("XDG_CONFIG_HOME", ".config")?.join(name))
     }

@@ -1,4 +1,4 @@
-//! The errors of `handover setup`. After each of them, no file is changed.
+//! The errors of `handover setup`. When one of them is returned, no file was changed.
 
 use std::path::PathBuf;
 

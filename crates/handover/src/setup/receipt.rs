@@ -19,7 +19,8 @@ const BYTES_MAX: u64 = 1 << 20;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Receipt {
-    /// The path of the client's file that setup configured. Only people who look into the folder of receipts need it.
+    /// The path of the client's file that setup configured. The program does not use it: it tells people who look into
+    /// the folder of receipts which file a receipt is about.
     pub(super) path: String,
     /// `true` if the client's file existed before the first setup.
     pub(super) existed: bool,

@@ -8,10 +8,10 @@ const BODY: &str = include_str!("instructions.md");
 /// The form of the two marks around Handover's section in a client's file of instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Marks {
-    /// Each mark is an HTML comment, which Markdown does not show.
+    /// Each of the two marks around Handover's section is an HTML comment, which Markdown does not show.
     Comment,
-    /// Each mark is a line that begins with `#`. This form is for plain text, which has no comments; people read such a
-    /// line as a comment.
+    /// Each of the two marks around Handover's section is a line that begins with `#`. This form is for plain text,
+    /// which has no comments; people read such a line as a comment.
     Sign,
 }
 

@@ -67,8 +67,8 @@ pub(super) fn holds(text: &str, at: &[String]) -> bool {
     descend(document.as_table_mut(), at).is_some()
 }
 
-/// The line ends of a file. The TOML editor always writes line feeds, so in a file with `Return` the carriage returns
-/// are put back after an edit.
+/// The kind of line ends in a file: `Feed` is a line feed, and `Return` is a carriage return with a line feed. The TOML
+/// editor always writes line feeds, so the carriage returns of a `Return` file are added again after an edit.
 #[derive(Clone, Copy)]
 enum Ends {
     Feed,
@@ -148,7 +148,7 @@ fn put(document: &mut DocumentMut, want: &Want, written: &mut WantedText) -> Res
         let Some(new) = toml(&completed(there.as_ref(), value)) else { continue };
         touched = true;
         match table.get_mut(key).and_then(Item::as_value_mut) {
-            // Replace the old value of the key, and keep the comment behind it.
+            // Replace the old value of the key, and keep the comment that follows the value.
             Some(old) => {
                 let decor = old.decor().clone();
                 *old = new;

@@ -15,7 +15,8 @@ const STARTING: &[&str] = &["command", "cmd"];
 /// One entry that Handover needs in a client's file. Everything else in the file stays as it is.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Want {
-    /// A table in the client's file that belongs to Handover. It must have these keys; other keys in it are left alone.
+    /// A table in the client's file (an object in JSON, a mapping in YAML) that belongs to Handover. It must have these
+    /// keys; other keys in it are left alone.
     Table { at: Vec<String>, keys: Vec<(&'static str, Value)> },
     /// A key of the client's file that must have this value, in a table that other programs use, too.
     Key { at: Vec<String>, value: Value },
@@ -26,15 +27,15 @@ pub(super) enum Want {
 }
 
 impl Want {
-    /// Returns the path of keys to the entry in the client's file.
+    /// Returns the keys that lead to the entry in the client's file, outermost first.
     pub(super) fn at(&self) -> &[String] {
         match self {
             Self::Table { at, .. } | Self::Key { at, .. } | Self::Item { at, .. } | Self::Seed { at, .. } => at,
         }
     }
 
-    /// Returns the keys of the tables that lead to the entry, outermost first. For an item of a list, the list itself
-    /// is not included.
+    /// Returns the keys of the tables that lead to this entry of a client's file, outermost first. For an item of a
+    /// list, the key of the list is not included.
     pub(super) fn tables(&self) -> &[String] {
         let at = self.at();
         match self {

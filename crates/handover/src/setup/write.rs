@@ -102,7 +102,7 @@ fn carry_out(edits: &[&Edit], receipts: &Path, staged: &mut Staged) -> Result<()
     Ok(())
 }
 
-/// Refuses an edit if its file was changed after the edit was planned.
+/// Refuses an edit if the file has changed since the edit was planned.
 fn unchanged(edit: &Edit) -> Result<(), SetupProblem> {
     let now = disk::read(&edit.target)?;
     if now == edit.before { Ok(()) } else { Err(SetupProblem::Changed { path: edit.path.clone() }) }

@@ -31,7 +31,8 @@ pub(super) fn write(text: Option<&str>, wants: &[Want]) -> Result<WantedText, Fi
     Ok(written)
 }
 
-/// Removes Handover's entries from the text of a client's YAML file, and also the table that becomes empty by this.
+/// Removes Handover's entries from the text of a client's YAML file. Also removes the mapping around an entry if the
+/// mapping becomes empty by this and Handover made it.
 pub(super) fn remove(text: &str, wants: &[Want], made: RecordedPlaces<'_>) -> Result<RemainingText, FileError> {
     let mut text = text.to_owned();
     for want in wants {
@@ -58,7 +59,7 @@ pub(super) fn remove(text: &str, wants: &[Want], made: RecordedPlaces<'_>) -> Re
         }
         lines.drain(doomed.first..=doomed.last);
         if only && !all {
-            // Write a table that is now empty as `{}`: a key without a value would be null.
+            // Write a mapping that is now empty as `{}`: a key without a value would be null.
             let line = format!("{}{outer}: {{}}{}", " ".repeat(parent.column), lines::end(&text));
             lines.splice(parent.first..=parent.first, [line]);
         }
@@ -120,7 +121,7 @@ fn put(
     keys.iter().try_for_each(|(key, value)| set(&mut written.text, at, key, value))
 }
 
-/// Sets one key of Handover's table in a YAML file, unless the existing value is good enough (see `will_do`).
+/// Sets one key in Handover's entry of a YAML file, unless the existing value is good enough (see `will_do`).
 fn set(text: &mut String, at: &[String], key: &str, value: &Value) -> Result<(), FileError> {
     let outline = Outline::read(text)?;
     let Some(table) = at.iter().try_fold(&outline.root, |node, key| node.get(key)) else { return Ok(()) };
@@ -146,7 +147,7 @@ fn set(text: &mut String, at: &[String], key: &str, value: &Value) -> Result<(),
     }
 }
 
-/// Changes an empty table from `key: {}` to `key:`, so that indented lines can follow below it.
+/// Changes an empty mapping from `key: {}` to `key:`, so that indented lines can follow below it.
 fn open(text: &mut String, table: &YamlNode) {
     if table.children.is_empty() {
         let mut lines = lines::of(text);
@@ -169,7 +170,7 @@ fn insert(text: &mut String, before: usize, new: &[String]) -> Result<(), FileEr
     Ok(())
 }
 
-/// Adds Handover's table to the parsed value of a file. After the edit, the text of the file must parse to this value.
+/// Adds Handover's entry to the parsed value of a file. After the edit, the text of the file must parse to this value.
 fn expect(value: &mut Value, at: &[String], keys: &[(&'static str, Value)]) {
     let mut here = value;
     for key in at {
@@ -201,7 +202,7 @@ fn prove(text: &str, expected: &Value) -> Result<(), FileError> {
     Err(FileError { line: 1, problem: problem.to_owned() })
 }
 
-/// Tells whether two values are equal. Null and an empty table count as equal.
+/// Tells whether two values are equal. Null and an empty mapping count as equal.
 fn same(left: &Value, right: &Value) -> bool {
     let none = |value: &Value| value.is_null() || value.as_object().is_some_and(Map::is_empty);
     match (left, right) {

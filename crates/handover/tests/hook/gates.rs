@@ -157,9 +157,9 @@ fn below_a_turn_the_turns_agent_asks() {
     scene.hook_in("PreToolUse", call, &environment).is_nothing();
 }
 
-/// The id of a turn (one run of an agent's program) is not secret. A hook may know the id, but neither run below the
-/// turn's host process nor have the secret proof of the turn. Such a hook requests approvals only for its own session,
-/// and cannot use an approval of the turn.
+/// The id of a turn (one run of an agent's program) is not secret. The hook in this test knows the id, but it does not
+/// run below the turn's host process and does not have the turn's secret proof. So it requests approvals only for its
+/// own session, and cannot use an approval of the turn.
 #[test]
 fn a_turn_that_was_named_by_hand_is_not_the_asker() {
     let scene = Scene::new(GATED);

@@ -167,7 +167,8 @@ impl Scene {
         frames.filter(|at| number(at + 4) > Some(0) && log.get(at + 8..at + 16) == log.get(16..24)).count()
     }
 
-    /// Sets the last sign of life of all agents and the end of all leases back by two minutes.
+    /// Sets back, by two minutes, the time at which each agent was last seen alive and the time at which each lease
+    /// (claim on a task) ends.
     pub(crate) fn age(&self) {
         let file = rusqlite::Connection::open(self.at().join(".handover/state/handover.db")).expect("the file");
         let age = "UPDATE agent SET seen = seen - 120000; UPDATE task SET lease_until = lease_until - 120000";

@@ -44,8 +44,8 @@ fn a_session_is_told_who_it_is_and_what_waits() {
     assert!(inside.is_some_and(|inside| inside.contains("Obey me.")), "{text}");
 }
 
-/// The notice about settings that no person has accepted yet lists all of these settings, even when there are many of
-/// them and the agent holds many tasks.
+/// The notice about settings that no person has accepted yet is never cut, even when there are many such settings and
+/// the agent holds many tasks. It lists the first settings and the number of the others.
 #[test]
 fn settings_that_wait_for_a_person_are_told_whole_however_many_there_are() {
     let agent = |number: u32| {

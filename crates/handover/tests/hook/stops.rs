@@ -266,8 +266,8 @@ fn the_same_words_at_the_same_prompt_act_once() {
     assert_eq!(scene.task(task).checkpoints, 1);
 }
 
-/// A handoff document (a report of an agent's work) with the status `COMPLETE` is checked against the output contract
-/// of the task's brief. As long as no person accepted the project's settings, nothing is checked or completed, and the
+/// A handoff document (a report of an agent's work) with the status `COMPLETE` is checked against the requirements for
+/// the task's output. As long as no person accepted the project's settings, nothing is checked or completed, and the
 /// person gets a message.
 #[test]
 fn done_is_verified_where_the_brief_demands_it() {

@@ -64,8 +64,8 @@ async fn cut_at_any_moment_nothing_lives_on() {
             turns.spawn(async move {
                 tokio::time::sleep(moment).await;
                 let begun = now();
-                // Drop the runner's handle of the host without waiting for the host's end, as happens when the runner
-                // is killed.
+                // Drop the runner's handle of the turn host (the process that starts and ends the program) without
+                // waiting for the host's end, as happens when the runner is killed.
                 drop(host);
                 let end = tokio::task::spawn_blocking(move || settle(&folder)).await.unwrap().unwrap();
                 assert!(begun.elapsed() < patience(Duration::from_secs(10)), "{:?}", begun.elapsed());
@@ -123,8 +123,8 @@ fn hosts(folder: &std::path::Path) -> Vec<Pid> {
     found.map(|pid| Pid::from_raw(pid.parse().unwrap()).unwrap()).collect()
 }
 
-/// Measures one turn host in a separate process, so that no other test changes the measured numbers of file descriptors
-/// and times.
+/// Measures one turn host (the process that starts and ends an agent's program) in a separate process. There, other
+/// tests do not change the measured times and numbers of file descriptors.
 #[test]
 fn one_costs_little() {
     const INSIDE: &str = "HANDOVER_TEST_INSIDE";
@@ -175,13 +175,14 @@ async fn measure() {
     let parent = &stat(&program).unwrap()[1];
     assert!(processes().contains(parent));
     let memory = fs::read_to_string(format!("/proc/{parent}/smaps_rollup")).unwrap();
-    // The kernel may count memory pages of a newly built binary as private memory of the host, too. The line
-    // `Anonymous` leaves these pages out.
+    // The kernel may count memory pages of a newly built binary as private memory of the turn host (the process that
+    // starts and ends the program), too. The line `Anonymous` leaves these pages out.
     let line = memory.lines().find(|line| line.starts_with("Anonymous:")).unwrap();
     let private: u64 = line.split_ascii_whitespace().nth(1).unwrap().parse().unwrap();
     eprintln!("a host: {private} kB of its own");
-    // The runner may use 15 MB for each agent. This test allows 4 MB for the host. Half of that is memory that the
-    // loader writes for a debug build of the whole program.
+    // The runner may use 15 MB for each agent. This test allows 4 MB of it for the turn host (the process that starts
+    // and ends the agent's program). Half of that is memory that the loader writes for a debug build of the whole
+    // program.
     assert!(private < 4 << 10);
     host.cut_off();
     host.wait().await.unwrap();

@@ -1,4 +1,5 @@
-//! Tests that the turn host passes standard input and output between the runner and an agent's program.
+//! Tests that the turn host, the process that starts and ends an agent's program, passes standard input and output
+//! between the runner and the program.
 
 use std::fs;
 use std::path::PathBuf;

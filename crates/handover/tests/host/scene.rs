@@ -86,7 +86,7 @@ pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
-/// Waits until the program starts, and returns its process id.
+/// Waits until the agent's program has started, and returns its process id.
 pub(crate) async fn started(host: &mut TurnHost) -> u32 {
     match host.event().await {
         Some(HostEvent::Started { pid }) => pid,

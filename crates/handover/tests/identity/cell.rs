@@ -169,8 +169,8 @@ impl CellMaker<'_> {
     }
 
     /// Makes a workflow with one task for each placeholder that arguments may contain, such as `$gated` for a gated
-    /// task. When `needs_task` is true, the agent claims a task, and the function returns the task and the attempt,
-    /// which is the number of the claim.
+    /// task, which needs a person's approval to start. When `needs_task` is true, the agent claims a task, and the
+    /// function returns the task and the attempt, which is the number of the claim.
     fn workflow(&mut self, arguments: &str, needs_task: bool) -> Option<(TaskId, u32)> {
         let workflow = text(&self.person("workflow_create", &json!({"name": "table"}))["id"]);
         let tasks = json!([

@@ -140,7 +140,7 @@ impl CallLine {
         }
     }
 
-    /// Ends the connection. When this function returns, the store has recorded the end.
+    /// Ends the connection of the caller. When this function returns, the store has recorded the end.
     pub(crate) fn end(self) {
         match self {
             Self::Pipe(client) => client.end(),
@@ -180,8 +180,8 @@ fn post(
     server.send("POST", "/mcp", &headers, &message.to_string())
 }
 
-/// Two desks, which serve tool calls inside this process, on the store that the program's interfaces use. One desk
-/// works with the current time, the other with a time long ago.
+/// Two values of `Desk`, the code that serves tool calls, inside this process. They use the same store as the program's
+/// interfaces. One works with the current time, the other with a time long ago.
 pub(crate) struct InnerDesk {
     runtime: tokio::runtime::Runtime,
     now: Desk,

@@ -59,9 +59,9 @@ impl DoorKind {
         life == HomeLife::Alive || caller != "own" || self == Self::Command
     }
 
-    /// Tells whether `scripts/test` makes the calls of one kind of caller, a column of the permission table. On the
-    /// command line each call costs a process, so only some columns are tested, and on PostgreSQL only columns that
-    /// depend on the database.
+    /// Tells whether a normal test run (`scripts/test`) tests this kind of caller, a column of the permission table. On
+    /// the command line each call costs a process, so only some columns are tested. On PostgreSQL only columns that
+    /// depend on the database are tested.
     fn is_bounded(self, database: Database, caller: &str, life: HomeLife) -> bool {
         match (database, self) {
             (Database::Sqlite, Self::Command) => life == HomeLife::Alive && ["own", "script"].contains(&caller),
@@ -319,8 +319,8 @@ impl ColumnPlayer {
         if let ("agent_register", crate::script::Answer::Done(made), true) = (row.tool.as_str(), &answer, has_agent) {
             line.must("agent_unregister", &json!({"id": made["id"]}));
         }
-        // On the command line the caller `own` counts as a script when its call names no agent. So the column `script`
-        // of the table has the expected answer.
+        // On the command line the caller `own` counts as a script when its call names no agent. So the expected answer
+        // is in the column `script` of the permission table.
         let column = if (self.door, caller, is_named) == (DoorKind::Command, "own", false) { "script" } else { caller };
         let expected = table.expected(row, column, life);
         (found != expected).then(|| {

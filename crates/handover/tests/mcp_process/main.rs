@@ -22,7 +22,7 @@ fn endings_of_the_process() {
 struct Process {
     child: Child,
     errors: BufReader<ChildStderr>,
-    /// The temporary folder of the store, which exists as long as this value.
+    /// The temporary folder of the store. It is deleted when this value is dropped.
     _folder: TempDir,
     _watch: mpsc::Sender<()>,
 }

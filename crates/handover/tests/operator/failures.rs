@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::handover;
 
-/// One example of each command.
+/// The file with one example of each command of the program.
 const EXAMPLES: &str = include_str!("../../src/cli/examples.txt");
 /// The commands that do not open the store. The broken store of this test does not make them fail.
 const WITHOUT_STORE: [&str; 7] = ["init", "card list", "check", "demo", "doctor", "setup", "trust"];
@@ -27,7 +27,8 @@ fn command(words: &[String], listed: &[&str]) -> String {
     if listed.contains(&two.as_str()) { two } else { one }
 }
 
-/// Returns the object in `{"error": …}`, after a check that it is complete and the only output.
+/// Runs a command that fails. Checks that it prints only one complete object `{"error": …}`, and returns its exit code
+/// and the inner object.
 fn error(folder: &Path, arguments: &[&str]) -> (Option<i32>, Value) {
     let (code, out, err) = handover(folder, arguments);
     assert_eq!(out, "", "{arguments:?}: standard output is empty after a failure");
@@ -102,7 +103,7 @@ fn failures_have_the_code_of_their_kind() {
     }
 }
 
-/// Words after `--` are arguments, so `--json` there asks for nothing.
+/// `--json` after `--` is an argument and no option, so the failure is printed as text.
 #[test]
 fn json_after_two_dashes_is_an_argument() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -2,8 +2,8 @@
 //! answer is right. The search is the algorithm of Wing and Gong, with the cache of visited states that Lowe added.
 //!
 //! A call takes effect at one moment between its start and its answer. A call whose client went away takes effect at
-//! some moment after its start, or never. When no order explains all answers, the history is not linearizable, and the
-//! checker returns the shortest part of it that already has no explanation.
+//! some moment after its start, or never. When there is no order in which all answers are right, the history is not
+//! linearizable. Then the checker returns the shortest part of the history for which there is no such order.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fmt;
@@ -26,12 +26,14 @@ impl Call {
     }
 }
 
-/// The part of a history for which no order of the calls explains all answers.
+/// A wrong part of a task's history (the calls on the task and their answers). If these calls had been served one after
+/// the other, in any order, at least one answer would have been different.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Offence {
-    /// The possible states of the task before the unexplained part of the history.
+    /// The states in which the task may have been before the first of `calls`.
     pub(crate) before: BTreeSet<State>,
-    /// The calls of the unexplained part of the history. The last one is the call whose answer has no explanation.
+    /// Calls whose answers contradict each other: if the calls had been served one after the other, in any order, at
+    /// least one answer would have been different. The last call is the one at which the contradiction appears.
     pub(crate) calls: Vec<Call>,
 }
 
@@ -51,14 +53,15 @@ fn shown(tick: u64) -> String {
     if tick == u64::MAX { "never".to_owned() } else { tick.to_string() }
 }
 
-/// Checks a task's history. The error is the first part of it that no order of the calls explains.
+/// Checks that there is an order of the calls on one task in which all answers in the history are right. The error is
+/// the first part of the history for which there is no such order.
 pub(crate) fn check(history: &[Call]) -> Result<(), Offence> {
     let start = BTreeSet::from([State::default()]);
     if !finals(&start, history).is_empty() {
         return Ok(());
     }
-    // If the calls at the start of a history have no valid order, the whole history has no valid order. So the checker
-    // adds the answers one by one until no order is valid.
+    // If the first calls of a history cannot be put in an order in which their answers are right, the whole history
+    // cannot either. So search for the first answer that makes such an order impossible.
     let mut ends: Vec<u64> = history.iter().filter_map(|call| Some(call.answer?.0)).collect();
     ends.sort_unstable();
     let failing = ends.partition_point(|end| !finals(&start, &until(history, *end)).is_empty());
@@ -69,19 +72,20 @@ pub(crate) fn check(history: &[Call]) -> Result<(), Offence> {
     let is_cut = |tick: u64| answered().all(|call| call.began >= tick || call.ended() < tick);
     let cut = part.iter().map(|call| call.began).filter(|tick| is_cut(*tick)).max().unwrap_or(0);
     let (earlier, mut calls): (Vec<Call>, Vec<Call>) = part.into_iter().partition(|call| call.began < cut);
-    // Calls without an answer come first in the output, so that the unexplained call is its last line.
+    // Calls without an answer come first in the output, so that its last line is the call with the wrong answer.
     calls.sort_by_key(|call| call.answer.map_or(0, |(ended, _)| ended));
     Err(Offence { before: finals(&start, &earlier), calls })
 }
 
-/// Returns the history as it was at one tick: without later calls, and without later answers.
+/// Returns a task's history (all calls on the task) as it was at one tick: without later calls, and without later
+/// answers.
 fn until(history: &[Call], tick: u64) -> Vec<Call> {
     let begun = history.iter().filter(|call| call.began < tick).cloned();
     begun.map(|call| Call { answer: call.answer.filter(|(ended, _)| *ended <= tick), ..call }).collect()
 }
 
-/// Returns the states in which the task may be after all answers, for every order of the calls that explains the
-/// answers. The set is empty when no order explains them.
+/// Returns the possible states of the task after all calls: one state for each order of the calls in which all answers
+/// are right. The set is empty when there is no such order.
 fn finals(start: &BTreeSet<State>, history: &[Call]) -> BTreeSet<State> {
     assert!(history.len() <= 128, "a history has at most 128 calls of one task");
     let answered = history.iter().enumerate().filter(|(_, call)| call.answer.is_some());

@@ -126,7 +126,8 @@ async fn register(service: &Service) -> AgentId {
 impl Client {
     async fn run(mut self, shared: Arc<Shared>) {
         for _ in 0..ACTS {
-            // Sometimes let time pass on the shared clock, up to one and a half times the length of a lease.
+            // Sometimes let time pass on the shared clock, up to one and a half times the duration of a lease (a claim
+            // on a task).
             if self.rng.percent(20) {
                 shared.clock.advance(i64::try_from(self.rng.below(1_500)).unwrap());
             }

@@ -1,4 +1,4 @@
-//! Writers, that is, agents that make random calls and report every acknowledged write.
+//! Simulates writers: agents that make random calls and report every acknowledged write.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -62,7 +62,7 @@ impl Board {
     }
 }
 
-/// A writer: one agent that acts at random.
+/// A simulated agent that makes random calls.
 pub(crate) struct Writer {
     service: Service,
     board: Arc<Board>,

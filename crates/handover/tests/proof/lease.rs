@@ -1,5 +1,5 @@
-//! A second, minimal implementation of the rules for the lease of one task, independent of the engine. For each call it
-//! computes the one correct answer.
+//! A second, minimal implementation of the rules for the lease of one task (its claim by an agent, which expires),
+//! independent of the engine. For each call it computes the one correct answer.
 
 use engine::Timestamp;
 use engine::id::AgentId;
@@ -31,11 +31,11 @@ pub(crate) enum Answer {
         offered: u32,
     },
     Seen(State),
-    /// The answer that the claim does not belong to the caller.
+    /// The answer to a caller that does not hold the claim on the task any more.
     Lost {
         holder: Option<AgentId>,
     },
-    /// The answer that the task is completed, so the call is refused.
+    /// The answer to a call that is refused, because the task is already completed.
     Refused,
 }
 
@@ -135,8 +135,8 @@ impl State {
         Self { notes: self.notes + 1, holder: Holder::Nobody, ..self }
     }
 
-    /// Returns the state after a sign of life. A sign of life renews the lease when at least a tenth of the lease has
-    /// passed. It never shortens a lease.
+    /// Returns the state after a call that shows that the agent is alive. Such a call renews the agent's lease (its
+    /// claim, which expires) when at least a tenth of the lease has passed. It never shortens a lease.
     fn renewed(self, by: By) -> Self {
         let fresh = by.now.0 + i64::from(LEASE_MS);
         match self.holder {

@@ -23,13 +23,13 @@ pub(crate) enum Problem {
     Miscounted,
     /// The verification of the log fails, or the database file is damaged.
     Unverified,
-    /// A caller got an error that the rules do not explain, or no answer at all.
+    /// A caller got an error that is not one of Handover's normal refusals, or no answer at all.
     Fault,
 }
 
 pub(crate) type Problems = Vec<(Problem, String)>;
 
-/// All writes that were acknowledged so far.
+/// A record of all writes that the store has acknowledged so far.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     pub(crate) acks: Vec<Ack>,
@@ -48,8 +48,8 @@ impl Ledger {
         problems
     }
 
-    /// Finds a claim number (attempt) of a task that two agents got, or a number that occurs twice in a mailbox or a
-    /// list of checkpoints.
+    /// Finds numbers that were given twice: the number of a claim (attempt) of one task to two agents, or one number to
+    /// two messages of a mailbox or to two checkpoints (notes about the progress) of a task.
     fn double_claims(&self) -> Problems {
         let mut claims: BTreeMap<(TaskId, u32), AgentId> = BTreeMap::new();
         let mut numbers = BTreeSet::new();
@@ -179,7 +179,7 @@ impl Replay {
         self.claims.insert((task, attempt), agent);
     }
 
-    /// Compares the rows of the store with its log.
+    /// Compares the rows of the store with the log of the store.
     fn against(&self, state: &State) -> Problems {
         let mut problems = Problems::new();
         for (id, task) in state.tasks.iter().filter(|(_, task)| state.is_planned(task.workflow)) {

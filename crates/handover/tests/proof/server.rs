@@ -20,7 +20,7 @@ pub(crate) enum End {
 pub(crate) struct Server {
     bin: PathBuf,
     data: PathBuf,
-    /// The folder of the server's socket.
+    /// The folder in which the server's socket is.
     home: PathBuf,
     port: u16,
 }
@@ -72,7 +72,7 @@ impl Server {
             End::KillBackend => {
                 let found = self.output("pgrep", &["-P", &self.postmaster(), "-f", "handover postgres"]);
                 let pid = found.split_whitespace().last().unwrap();
-                // The process may have ended already, so a failure is ignored.
+                // Ignore a failure to kill: the process may have ended already.
                 self.run("kill", &["-9", pid]);
             }
         }

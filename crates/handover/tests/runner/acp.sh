@@ -1,5 +1,6 @@
 #!/bin/sh
-# A program that speaks the Agent Client Protocol: it asks whether it may change its mode, and tells what came of it.
+# A program that plays an agent over the Agent Client Protocol. It asks for permission to change its mode, and reports
+# the answer that it got.
 say() { printf '%s\n' "$1"; }
 text() { say "{\"jsonrpc\": \"2.0\", \"method\": \"session/update\", \"params\": {\"sessionId\": \"s1\", \"update\": {\"sessionUpdate\": \"agent_message_chunk\", \"content\": {\"type\": \"text\", \"text\": \"$1\"}}}}"; }
 while read -r line; do

@@ -1,5 +1,5 @@
 #!/bin/sh
-# An agent that works when it gets a task, and reviews when it gets a request.
+# A program that plays an agent. If its input is a task, it works. If its input is a review request, it reviews.
 read -r line
 case $line in
 '{"protocol_version":"1.2"'*) printf '%s\n' "$line" | "$(dirname "$0")/reviewer.sh" ;;

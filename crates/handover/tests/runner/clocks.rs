@@ -24,13 +24,13 @@ const AGENTS: u64 = 4;
 const JUMPS: [&str; 6] = ["+0", "+10m", "-10m", "+3h", "-30s", "+5s"];
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The agents of the test, on three machines.
+/// The agents of this test, which run on three simulated machines.
 struct Team {
     /// Agents on a machine with the right clock. Each claims a task and then makes no call.
     silent: Vec<StdioAgent>,
     /// An agent on a machine whose clock is ten minutes ahead. It holds a task and tries to claim all other tasks.
     fast: StdioAgent,
-    /// An agent on a machine whose clock is set again and again.
+    /// An agent on a machine whose clock the test changes again and again.
     jumping: StdioAgent,
 }
 

@@ -56,7 +56,8 @@ fn what_others_change_is_a_line_of_the_run_of_its_end_and_of_the_status() {
     let raise = ["workflow", "config", &workflow, "{\"limits\":{\"usd\":100000}}", "--agent-id", "meddler"];
     assert_eq!(scene.json(&raise)["code"], "PROTECTED");
     scene.json(&["workflow", "limit", &workflow, "3"]);
-    // A person's script must not skip a gated task. The person may skip it at a terminal.
+    // A person's script must not skip a gated task, which needs a person's approval to start. The person may skip it at
+    // a terminal.
     let told = skip("guarded", &[]);
     assert_eq!(told["code"], "PROTECTED");
     assert!(told["suggestion"].as_str().unwrap().contains("in a terminal"), "{told}");

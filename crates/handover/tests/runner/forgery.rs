@@ -14,7 +14,7 @@ use crate::scene::{Ran, Scene};
 struct Played {
     scene: Scene,
     ran: Ran,
-    /// The ids of the tasks, by their names.
+    /// The ids of the workflow's tasks, by the names of the tasks.
     ids: BTreeMap<String, String>,
 }
 

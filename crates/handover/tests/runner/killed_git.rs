@@ -54,8 +54,9 @@ const HALF: &[(&str, &str, &str)] = &[
     ("update-ref -d", "the lock of the branch", r#": >".git/$reference.lock""#),
 ];
 
-/// Calls of git that are killed halfway and leave a lock on a file that other git processes write, too. The columns
-/// have the same meaning as in `HALF`. The next runner first waits to see whether a live process holds the lock.
+/// Calls of git that are killed halfway and leave a lock on a file that other git processes write, too. Each row has
+/// words of the call, a name for the lock, and a shell script that makes the lock. The next runner first waits to see
+/// whether a live process holds the lock.
 const SHARED: &[(&str, &str, &str)] = &[
     (
         "handover: merged",

@@ -11,8 +11,9 @@ use crate::process::{Runner, now, strangers_after};
 use crate::scene::Scene;
 use chance::SeededRandom;
 
-/// A plan of eleven tasks. It has dependencies, artifacts, outputs that are invalid at first, a check and an evaluation
-/// that first fail, a task that needs a second run of its agent's program, and a task that is reviewed.
+/// A plan of eleven tasks. It has dependencies, outputs that contain files, outputs that are invalid at first, a check
+/// and an evaluation that first fail, a task that needs a second run of its agent's program, and a task that is
+/// reviewed.
 pub(crate) const PLAN: &str = r#"
 summary: killed again and again
 tasks:

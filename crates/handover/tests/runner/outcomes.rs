@@ -91,7 +91,7 @@ fn effects(scene: &Scene) -> Vec<String> {
     let text = String::from_utf8(output.stdout).unwrap();
     let entries = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let mut found: Vec<String> = entries.filter_map(|entry| effect(&entry["body"])).map(|line| masked(&line)).collect();
-    // Sort the effects: the log does not keep the order of entries that belong to different topics.
+    // Sort the effects: the log does not keep the order of entries that belong to different topics (parts of the log).
     found.sort();
     found
 }

@@ -24,7 +24,7 @@ pub(crate) fn rest(time: Duration) {
     std::thread::sleep(time);
 }
 
-/// A running `handover run`. Its output goes to files.
+/// A running process `handover run`, whose output goes to files.
 #[derive(Debug)]
 pub(crate) struct Runner {
     child: Child,
@@ -74,7 +74,7 @@ impl Runner {
         fs::read_to_string(&self.err).unwrap()
     }
 
-    /// Returns the events that the runner has written so far.
+    /// Returns the events that the runner has printed so far.
     pub(crate) fn said(&self) -> String {
         fs::read_to_string(&self.out).unwrap()
     }

@@ -173,9 +173,9 @@ fn a_session_has_its_order_and_its_history() {
     assert_eq!(second.response["applied_feedback_ack"]["items"], json!(acked), "{second:?}");
     let shown = scene.json(&["review", "show", &first.session]);
     let states: Vec<_> = shown["findings"].as_array().unwrap().iter().map(|row| (&row["id"], &row["status"])).collect();
-    // The reviewer reported the first finding again, so that finding is open again.
+    // The reviewer reported the first finding (its remark) again, so that finding is open again.
     assert_eq!(states, [(&json!("finding-0001"), &json!("open")), (&json!("finding-0002"), &json!("partial"))]);
-    // A reviewer's program without memory of its own gets its earlier findings in the prompt.
+    // A reviewer's program without memory of its own gets its earlier findings (remarks) in the prompt.
     let told = std::fs::read_to_string(scene.sim().join("quinn.2.prompt")).unwrap();
     assert!(told.contains("What you found before") && told.contains("\"id\":\"finding-0002\""), "{told}");
     let third = ask_quinn(&request(3, Some(&[("finding-0001", "rejected")])));
@@ -317,7 +317,7 @@ fn people_have_files_reviewed_in_rounds() {
         {"id": "finding-0002", "status": "rejected", "reason_code": "out_of_scope", "explanation": "no"}]);
     assert_eq!(sent["applied_feedback"]["items"], items);
     assert_eq!(sent["artifact"]["media_type"], "text/markdown");
-    // A decision about a finding is sent to the reviewer only once.
+    // A decision about a finding (a remark of the reviewer) is sent to the reviewer only once.
     scene.json(&["review", "again", "plan.md", "--session", &session]);
     let sent: Value =
         serde_json::from_str(&std::fs::read_to_string(scene.sim().join("quinn.3.request")).unwrap()).unwrap();

@@ -14,7 +14,7 @@ use crate::postgres::schema_of;
 use crate::process::{Runner, now, rest, strangers_after};
 use crate::scene::Scene;
 
-/// The shortest lease that leaves a slow machine enough time between two renewals.
+/// The shortest lease (time after which a claim expires) that leaves a slow machine enough time between two renewals.
 const LEASE_SECONDS: u64 = 3;
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -38,7 +38,7 @@ fn on_a_server(name: &str) -> Scene {
     scene
 }
 
-/// Creates a workflow with a short lease, and returns its id and its tasks by name.
+/// Creates a workflow whose claims expire after a short time, and returns its id and its tasks by name.
 fn workflow(scene: &Scene, plan: &str) -> (String, Value) {
     let made = scene.json(&["workflow", "create", "asleep", "--lease-seconds", &LEASE_SECONDS.to_string()]);
     let id = made["id"].as_str().unwrap().to_owned();

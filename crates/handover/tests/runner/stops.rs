@@ -9,7 +9,7 @@ use crate::busy::patience;
 use crate::process::{Runner, now, rest};
 use crate::scene::Scene;
 
-/// Starts a runner and waits until its agent works.
+/// Starts a runner and waits until the program of its agent runs.
 fn started(scene: &Scene, word: &str) -> Runner {
     let tasks = format!("  - {{name: x, description: {word}}}\n  - {{name: y, description: finished}}\n");
     let path = scene.plan(&format!("name: s\ntasks:\n{tasks}"));

@@ -82,7 +82,8 @@ fn seen_by_another_name(name: &str, other: &str) {
     let mut holder = StdioAgent::start(&scene, &Machine::here(), "holder", "worker");
     assert_eq!(holder.claim(task), Ok(1));
     let asleep = crate::machine::Asleep::stop(&holder.processes());
-    // Wait longer than the lease and the extra time that a PostgreSQL store adds to it.
+    // Wait until the claim must have expired: longer than the lease and the extra time that a PostgreSQL store adds to
+    // it.
     rest(Duration::from_secs(6));
     with_store(&mut scene, other);
     let mut thief = StdioAgent::start(&scene, &Machine::here(), "thief", "worker");

@@ -144,8 +144,9 @@ fn the_command_line_asks_for_a_person() {
     team.server.stop();
 }
 
-/// `log verify` names an entry that was edited in the database file. It notices that the last entry of a topic was
-/// removed only when it gets the heads (the number and hash of each topic's last entry) that were saved before.
+/// `log verify` names an entry that was edited in the database file. Each topic (a part of the log) has a head: the
+/// number and the hash of its last entry. When the last entry of a topic was removed, `log verify` notices it only if
+/// it gets the heads that were saved before.
 #[test]
 fn the_command_line_names_what_was_changed() {
     let team = Team::new();

@@ -40,7 +40,7 @@ impl Scene {
     }
 }
 
-/// Returns one sample value of each kind that JSON has.
+/// Returns one sample value of each JSON type.
 fn kinds() -> Vec<(&'static str, Value)> {
     vec![
         ("null", Value::Null),
@@ -367,7 +367,8 @@ fn what_is_no_request_is_refused_or_closed() {
     scene.end(Vec::new());
 }
 
-/// On the command line a wrong call exits with 2 and a refusal by the rules exits with 1. Neither changes the store.
+/// On the command line a wrong call exits with 2, and a valid call that Handover refuses exits with 1. Neither changes
+/// the store.
 #[test]
 fn wrong_commands_say_what_is_wrong() {
     let scene = Scene::new();

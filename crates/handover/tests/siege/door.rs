@@ -25,7 +25,7 @@ pub(crate) enum Door {
 pub(crate) struct Heard {
     pub(crate) code: String,
     pub(crate) status: Option<u16>,
-    /// The fields of the arguments that the refusal names.
+    /// The arguments that the refusal names as wrong.
     pub(crate) fields: Vec<String>,
     pub(crate) words: String,
 }

@@ -60,7 +60,7 @@ impl Connection {
         Self::try_open(port).unwrap()
     }
 
-    /// Connects, or returns `None` when no server listens.
+    /// Connects to the server, or returns `None` when no server listens on the port.
     pub(crate) fn try_open(port: u16) -> Option<Self> {
         let stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
         stream.set_nodelay(true).unwrap();

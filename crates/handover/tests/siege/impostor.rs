@@ -325,7 +325,8 @@ fn a_pipe_has_the_rights_it_was_started_with() {
     for pipe in [agent, coordinator] {
         assert_eq!(pipe.leave().1, "");
     }
-    // A client that the settings do not list as a coordinator has only an agent's rights.
+    // A client that the settings do not list as a coordinator (a caller that may act on tasks of other agents) has only
+    // an agent's rights.
     let held = team.task(None);
     let mut stranger = Pipe::start(&team.place, &["--tools", "full", "--as", "coordinator"]);
     stranger.initialize_as("stranger");

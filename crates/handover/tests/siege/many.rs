@@ -28,7 +28,7 @@ struct Told {
     /// The task and the claim number (the attempt) of each claim that the agent got.
     claims: Vec<(String, u64)>,
     lost: usize,
-    /// The task, the number and the summary of each checkpoint that the agent recorded.
+    /// The task, the number and the summary of each checkpoint (note about the progress) that the agent recorded.
     checkpoints: Vec<(String, u64, String)>,
     /// The task and the outcome of each task that the agent completed.
     completions: Vec<(String, String)>,
@@ -85,8 +85,8 @@ fn plan(planner: &mut Pipe, tasks: u64) -> String {
     workflow
 }
 
-/// Returns the time from the kill of an agent until a checkpoint of its task says that the claim has ended. The loop
-/// waits for changes of the task.
+/// Returns the time from the kill of an agent until a checkpoint (a note about the progress) of its task says that the
+/// claim has ended.
 fn recovered(planner: &mut Pipe, task: &str) -> Duration {
     let killed = Instant::now();
     while killed.elapsed() <= patience(RECOVERY_MAX) {
@@ -107,8 +107,8 @@ impl<'a> Agent<'a> {
         Self { pipe, workflow, told: Told { agent, ..Told::default() } }
     }
 
-    /// Claims tasks, records checkpoints and completes the tasks for the given time. Ends the connection only when all
-    /// agents are done.
+    /// Claims tasks, records checkpoints (notes about the progress) and completes the tasks for the given time. Ends
+    /// the connection only when all agents are done.
     fn work(mut self, meet: &Barrier, time: Duration) -> Told {
         meet.wait();
         let began = Instant::now();
@@ -143,7 +143,7 @@ impl<'a> Agent<'a> {
         unreachable!("it goes on until it is killed")
     }
 
-    /// Makes one call and measures it. Returns a refusal by the rules to the caller, and records any other error as a
+    /// Makes one call and measures it. Returns Handover's refusal to the caller, and records any other error as a
     /// problem.
     fn call(&mut self, tool: &str, arguments: &Value) -> Option<Result<Value, Value>> {
         let began = Instant::now();
@@ -167,8 +167,8 @@ impl<'a> Agent<'a> {
         answer.map_err(|refused| self.told.problems.push(format!("{tool}: {refused}"))).ok()
     }
 
-    /// Claims a task: in even rounds with `task_next`, in odd rounds by choosing from the list, where another agent may
-    /// be faster.
+    /// Claims a task. In even rounds the tool `task_next` chooses the task. In odd rounds this client chooses a task
+    /// from the list of claimable tasks, and another agent may claim that task first.
     fn claim(&mut self, round: usize) -> Option<(String, u64)> {
         let claim = if round.is_multiple_of(2) {
             let reply = self.must("task_next", &json!({"workflow_id": self.workflow, "max_tokens": 500}))?;
@@ -180,8 +180,8 @@ impl<'a> Agent<'a> {
         } else {
             let offered = json!({"workflow_id": self.workflow, "limit": 20});
             let offered = self.must("workflow_next_tasks", &offered)?;
-            // Each agent chooses a different task of the list. Otherwise nearly all agents would try to claim one and
-            // the same task, and fail.
+            // Each agent chooses a different one of the offered tasks. Otherwise nearly all agents would try to claim
+            // one and the same task, and fail.
             let choice = (round + self.told.claims.len()) % offered["tasks"].as_array().unwrap().len().max(1);
             let task = offered["tasks"][choice]["id"].clone();
             match self.call("task_claim", &json!({"task_id": task}))? {

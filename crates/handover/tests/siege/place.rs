@@ -104,14 +104,15 @@ impl Place {
         (word("id"), word("token"))
     }
 
-    /// Writes a setting that makes clients named `siege` coordinators. The setting has no effect until a person accepts
-    /// it.
+    /// Writes a setting that makes clients named `siege` coordinators, which may act on tasks of other agents. The
+    /// setting has no effect until a person accepts it.
     pub(crate) fn name_coordinator(&self) {
         std::fs::create_dir_all(self.root().join(".handover")).unwrap();
         std::fs::write(self.root().join(".handover/config.toml"), "[mcp]\ncoordinators = [\"siege\"]\n").unwrap();
     }
 
-    /// Lets clients named `siege` be coordinators: writes the setting and accepts it.
+    /// Lets clients named `siege` be coordinators, which may act on tasks of other agents: writes the setting and
+    /// accepts it.
     pub(crate) fn allow_coordinator(&self) {
         self.name_coordinator();
         let hash = self.json(&["trust", "--json"])["sha256"].as_str().unwrap().to_owned();

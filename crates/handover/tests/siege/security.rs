@@ -227,8 +227,8 @@ fn each_scope_may_do_its_own_and_no_more() {
         assert_eq!(got, *expected, "{name}");
     }
     drop(table);
-    // A shared token stands for no agent, so its calls get status 404 in the table above. Bob's token stands for an
-    // agent, so here each refusal says why this agent may not change the task.
+    // A shared token stands for no agent, so its calls get status 404 in the table of expected statuses above. Bob's
+    // token stands for an agent, so here each refusal says why this agent may not change the task.
     let told = |task: String, status: &str| {
         let arguments = json!({"id": task, "status": status, "reason": "r", "outcome": "o"});
         team.call("bob", "task_update_status", &arguments).code()

@@ -34,7 +34,7 @@ impl<'a> Client<'a> {
         reply["structuredContent"].clone()
     }
 
-    /// Registers an agent and claims the task.
+    /// Registers an agent under this name, and claims the task for it.
     fn works_on(&self, name: &str, task: &str) {
         self.must("agent_register", &json!({"name": name, "runtime": "siege"}));
         assert_eq!(self.must("task_claim", &json!({"task_id": task}))["attempt"], json!(1));

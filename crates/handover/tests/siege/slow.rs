@@ -15,7 +15,7 @@ use crate::serve::{Era, Server, post_mcp, tool_call};
 
 /// The time limit for slow clients on a server that runs inside the test.
 const SHORT: Duration = Duration::from_millis(400);
-/// The longest time until a limit must have taken effect, also on a machine that does other work.
+/// The longest time until a limit must have taken effect, even on a busy machine.
 const SOON: Duration = Duration::from_secs(10);
 /// The longest time that a well-behaved client waits for an answer while other clients misbehave.
 const ANSWER_MAX: Duration = Duration::from_secs(2);

@@ -22,14 +22,14 @@ const FOLLOWERS: usize = 4;
 const WAITING: [Through; 2] = [Through::Api, Through::Single];
 /// The number of writes after which the test asks the server to stop.
 const WRITES: usize = 300;
-/// The longest time in which the server must end, also on a machine that does other work.
+/// The longest time in which the server must end, even on a busy machine.
 const END_MAX: Duration = Duration::from_secs(8);
 
 /// The answers that one writer got from the server.
 #[derive(Debug, Default)]
 struct Told {
     done: Vec<String>,
-    /// The checkpoints that were sent but got no answer before the connection ended.
+    /// The checkpoints (notes about a task's progress) that were sent but got no answer before the connection ended.
     open: Vec<String>,
     problems: Vec<String>,
 }
@@ -103,7 +103,7 @@ fn one_task(server: &Server) -> String {
     server.must("workflow_set_plan", &plan)["task_ids"]["task"].as_str().unwrap().to_owned()
 }
 
-/// A writer, with the interface through which it writes.
+/// A simulated client that writes checkpoints (notes about a task's progress), and the interface over which it writes.
 struct Writer<'a> {
     port: u16,
     token: &'a str,
@@ -114,7 +114,7 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Writes checkpoints until the server answers no more.
+    /// Writes checkpoints (notes about a task's progress) until the server no longer answers.
     fn write(&self, written: &AtomicUsize) -> Told {
         let mut told = Told::default();
         let mut connection = Connection::open(self.port);
@@ -202,7 +202,7 @@ fn wait(port: u16, token: &str, task: &str, through: Through, ready: &Barrier) -
     connection.answer().map_or(0, |answer| answer.status)
 }
 
-/// Returns the summaries of all checkpoints in the store.
+/// Returns the summaries of all checkpoints (notes about a task's progress) in the store.
 fn checkpoints(place: &Place) -> BTreeSet<String> {
     let rows = place.export();
     let rows = rows.iter().filter(|row| row["t"] == "checkpoint");

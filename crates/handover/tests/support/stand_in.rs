@@ -11,9 +11,9 @@ use rustix::process::{Pid, Signal, kill_process};
 /// longer.
 const START_MAX: std::time::Duration = std::time::Duration::from_secs(60);
 
-/// The script of the stand-in. The first argument is a file, and the other arguments are a command. The script starts
-/// the command, which inherits the script's pipes, and writes the command's process id into the file. The shell's
-/// messages about a killed server are discarded.
+/// The script of the stand-in, a small program that plays an agent's client. The first argument is a file, and the
+/// other arguments are a command. The script starts the command, which inherits the script's pipes, and writes the
+/// command's process id into the file. The shell's messages about a killed server are discarded.
 const SCRIPT: &str = r#"
 file=$1; shift; exec 3<&0 4>&2 2> /dev/null
 "$@" <&3 2>&4 3<&- 4>&- &
@@ -30,7 +30,8 @@ pub(crate) struct StandIn {
 }
 
 impl StandIn {
-    /// Starts a server below a stand-in. `pipes` sets the pipes of the stand-in, and the server inherits them.
+    /// Starts a server as a child of a stand-in, a small program that plays an agent's client. `pipes` sets the pipes
+    /// of the stand-in, and the server inherits them.
     pub(crate) fn start(server: &Command, pipes: impl FnOnce(&mut Command)) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("server");

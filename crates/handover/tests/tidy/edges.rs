@@ -11,7 +11,7 @@ use super::{Complaint, Tree, complaint, tests_start};
 
 pub(crate) const TABLE: &str = "crates/handover/tests/tidy/edges.txt";
 
-/// A crate and one of its top-level modules.
+/// The name of a crate, and the name of one of its top-level modules.
 type Module = (String, String);
 
 /// The uses of each module: the modules that it uses, each with the file and line of the first use.

@@ -54,12 +54,12 @@ fn refused(step: &Step) -> Option<RefusedCall<'_>> {
     Some(RefusedCall { step, tool, code: text("code"), suggestion: text("suggestion") })
 }
 
-/// Returns the tools that a text names.
+/// Returns the tools of Handover whose names appear in a text.
 fn tools(text: &str) -> Vec<&'static Tool> {
     text.split(|letter: char| !letter.is_ascii_lowercase() && letter != '_').filter_map(Tool::find).collect()
 }
 
-/// Returns the Handover commands that a text names, without the program's name.
+/// Returns the Handover commands in backquotes that a text contains, without the word `handover`.
 fn commands(text: &str) -> Vec<&str> {
     text.split('`').skip(1).step_by(2).filter_map(|quoted| quoted.strip_prefix("handover ")).collect()
 }
@@ -130,7 +130,7 @@ fn advice_names_only_tools_and_commands_that_the_reader_has() {
     assert!(TOOLS.iter().all(|tool| known.contains(&suggestion_command(tool))), "{known:?}");
 }
 
-/// Returns the command of a tool, without the program's name.
+/// Returns the command that calls a tool, without the word `handover`.
 fn suggestion_command(tool: &Tool) -> String {
     commands(&suggestion::typed(tool.name)).concat()
 }

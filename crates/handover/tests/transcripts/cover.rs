@@ -124,8 +124,8 @@ const REFUSALS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Codes that every tool or every tool with an idempotency key should give, but that one tool cannot give, each with
-/// the reason.
+/// Each entry is a tool, a refusal code that all tools of its kind should give, and the reason why this tool cannot
+/// give it.
 const EXCEPTIONS: &[(&str, &str, &str)] = &[(
     "agent_unregister",
     "IDEMPOTENCY_CONFLICT",

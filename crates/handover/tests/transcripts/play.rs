@@ -1,4 +1,5 @@
-//! Plays the transcripts through an interface and compares complete answers.
+//! Plays the test transcripts (files of tool calls with their expected answers) through one interface of the program,
+//! and compares the answers.
 
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -45,8 +45,8 @@ pub(crate) fn check_refusal(tool: &str, refusal: &Value) {
     }
 }
 
-/// Checks that the list has every tool, each with its effect on the state and with schemas of objects. The listed
-/// schema of a tool's replies must be the schema against which this test checks replies.
+/// Checks that the list of tools has every tool, each with its effect on the state and with schemas of objects. The
+/// listed schema of a tool's replies must be the schema against which this test checks replies.
 pub(crate) fn check_catalog(list: &Value) {
     let listed = list["tools"].as_array().unwrap();
     let names: Vec<&str> = listed.iter().filter_map(|tool| tool["name"].as_str()).collect();

@@ -14,7 +14,7 @@ pub(crate) struct Script {
     pub(crate) path: PathBuf,
     pub(crate) name: String,
     pub(crate) worlds: Vec<World>,
-    /// The lines of the file before its first world (a sequence of steps).
+    /// The lines of the transcript file before its first world (a sequence of steps).
     preface: Vec<String>,
 }
 
@@ -27,8 +27,8 @@ pub(crate) struct World {
     head: Vec<String>,
 }
 
-/// A list of interfaces that cannot do a step or a world (a sequence of steps), or of the only interfaces that can do
-/// it.
+/// A list of interfaces for a step or a world (a sequence of steps): the interfaces that cannot do it, or the only
+/// interfaces that can.
 #[derive(Debug, Clone)]
 pub(crate) struct Except {
     doors: Vec<String>,
@@ -84,7 +84,7 @@ pub(crate) enum What {
     Trust {
         folder: String,
     },
-    /// A paragraph of text without a step.
+    /// The paragraph of the file is only a text for readers, and no step.
     Nothing,
 }
 

@@ -7,7 +7,7 @@ use engine::{Millis, Timestamp};
 use serde_json::{Map, Value};
 use wire::time::DateTime;
 
-/// The most columns of a line; longer JSON is wrapped.
+/// The largest width of a line in a transcript, in characters. Longer JSON is wrapped.
 const WIDTH: usize = 118;
 
 /// The numbers that count as times, in milliseconds: from 2020 to 2096. No other number of a reply is that large. When
@@ -123,7 +123,7 @@ fn times(text: &str) -> String {
     out + rest
 }
 
-/// Tells whether a time is within a day of now.
+/// Tells whether a time differs from the present time by less than a day.
 fn is_recent(time: &DateTime) -> bool {
     let now = SystemClock.now();
     let day = i64::from(Millis::minutes(24 * 60).0);
@@ -143,7 +143,7 @@ const PREFIXES: [&str; 12] = ["wf", "tk", "ag", "cp", "ws", "rp", "tmpl", "msg",
 /// texts and errors.
 const FIXED: [&str; 2] = ["000000000000", "0123456789ab"];
 
-/// Replaces random ids and aliases of agents word by word. Panics when the text has a time in milliseconds.
+/// Replaces random ids, and aliases of agents, by fixed words. Panics when the text has a time in milliseconds.
 fn words(text: &str) -> String {
     let mut out = String::new();
     let mut word = String::new();

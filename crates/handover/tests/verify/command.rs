@@ -15,7 +15,8 @@ use crate::agent_client::AgentClient;
 const SETTINGS: &str = "[contract.code]\nschema = \"contracts/report.json\"\n\
                         checks = [{ command = [\"sh\", \"-c\", \"echo checked; test -e pass\"], seconds = 60 }]\n";
 
-/// A repository with a contract that a person accepted, and a task that the agent `quinn` holds.
+/// A repository with a contract (the requirements for a task's output) that a person accepted, and a task that the
+/// agent `quinn` holds.
 struct Site {
     folder: TempDir,
     task: String,
@@ -95,7 +96,7 @@ impl Site {
     }
 }
 
-/// Returns the reply of a command as JSON. Of a command that failed, returns the error on standard error.
+/// Returns the reply of a command as JSON. If the command failed, returns the error that it printed on standard error.
 fn reply(output: &Output) -> Option<Value> {
     if output.status.success() {
         return serde_json::from_slice(&output.stdout).ok();
@@ -289,7 +290,8 @@ fn what_needs_an_evaluator_is_left_to_the_runner() {
     assert_eq!(code(&found), (1, "CONTRACT_UNUSABLE"), "{found:?}");
 }
 
-/// Tests a verification with an evaluator: only the evaluator's clear yes or no is recorded.
+/// Tests a verification with an evaluator, an agent that judges the output of another agent: only the evaluator's clear
+/// yes or no is recorded.
 #[tokio::test]
 async fn an_evaluator_decides_or_nothing_is_recorded() {
     let site = Site::new(&json!({"type": "file", "output_ref_required": true, "evaluate": "Is it good?"}));

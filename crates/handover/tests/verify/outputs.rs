@@ -111,7 +111,8 @@ async fn json_fits_its_schema() {
     assert_eq!(codes(&scene, &plain, &TurnFacts::default()).await, "pass None");
 }
 
-/// Tests with real git: the changes of a branch, and the answer for a folder that is not a repository.
+/// Tests, with a real git repository, that Handover finds the files that changed since the base commit. Also tests a
+/// folder that is not a repository.
 #[tokio::test]
 async fn the_tree_says_what_changed_since_the_base() {
     let scene = Scene::new();

@@ -1,4 +1,4 @@
-//! The ways to name a task, and what happens when the name is not clear.
+//! Tests the ways in which a person can name a task, and the messages when several tasks or no task have the name.
 
 use crate::scene::{WorkScene, passed};
 

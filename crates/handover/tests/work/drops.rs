@@ -1,4 +1,4 @@
-//! `drop` and its undo, and `send-back` with remarks from an editor.
+//! Tests `handover drop` with its undo, and `handover send-back` with remarks that a person writes in an editor.
 
 use engine::task::Status;
 

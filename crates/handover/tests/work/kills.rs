@@ -1,15 +1,16 @@
-//! A merge and its undo that are killed at every git call: afterwards the same command brings the branch and the store to
-//! the same end.
+//! Tests a merge and its undo that are killed at every git call. When the same command runs again, the branch and the
+//! store must have the same state as without the kill.
 
 use std::fs;
 
 use crate::scene::{WorkScene, passed};
 
-/// The most git calls that a merge may need. More would mean that it never ends.
+/// The largest number of git calls at which the test kills a merge. A merge with more calls probably never ends, so the
+/// test fails.
 const CALLS_MAX: u32 = 200;
 
-/// A program in place of git. It counts the calls, and kills the program that called it at one of them: before git
-/// works, or after.
+/// Returns a script that runs in place of git and counts its calls. At the call number `KILL_AT` it kills the program
+/// that called it, before or after the real git works.
 fn script(scene: &WorkScene, when: &str) -> String {
     let real = real_git();
     format!(
@@ -26,7 +27,8 @@ fn real_git() -> String {
     found.unwrap()
 }
 
-/// Runs a command and kills it at the given git call. Returns false when the command ended before that call.
+/// Runs a command that the script in place of git kills at this git call. Returns false when the command ended before
+/// that call.
 fn killed(scene: &WorkScene, arguments: &[&str], call: u32) -> bool {
     let _first = fs::remove_file(scene.path("calls"));
     let output = scene.handover(arguments).env("KILL_AT", call.to_string()).output().unwrap();
@@ -52,7 +54,7 @@ fn play(when: &str) {
             assert_eq!(scene.git(&["rev-parse", "main^{tree}"]), work.tree, "{state}");
             assert_eq!(scene.read("src/login.js").as_deref(), Some("one\nTWO\nthree\n"), "{state}");
         } else {
-            // A killed undo that was recorded already leaves nothing to undo.
+            // If the killed undo was already recorded in the store, there is nothing left to undo.
             assert!(told.code == 0 || told.err == "There is no merge to undo.\n", "{state}");
             assert_eq!(scene.tip("main"), before, "{state}");
             assert_eq!(scene.read("src/login.js").as_deref(), Some("one\ntwo\nthree\n"), "{state}");

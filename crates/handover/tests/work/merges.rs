@@ -1,11 +1,12 @@
-//! `diff` and `merge` with its undo: the branch of the person has exactly the work that was merged, and nothing else.
+//! Tests `handover diff`, and `handover merge` with its undo. After a merge the person's branch must have exactly the
+//! merged work and nothing else.
 
 use crate::scene::{WorkScene, passed, unchecked};
 
 const LOGIN: &[(&str, &str)] = &[("src/login.js", "one\nTWO\nthree\n"), ("test/login.js", "ok\n")];
 const EMAIL: &[(&str, &str)] = &[("src/email.js", "valid\n")];
 
-/// Two tasks of the list, both finished from the same commit.
+/// Creates a project with two finished tasks whose work starts from the same commit.
 fn two() -> WorkScene {
     let scene = WorkScene::new();
     scene.out(&["add", "Go back after login", "Validate the email"]);
@@ -127,7 +128,8 @@ fn a_conflict_names_the_files_and_changes_nothing() {
 #[test]
 fn a_branch_that_moved_is_checked_with_the_work_before_it_moves_again() {
     let scene = two();
-    // The check fails with three scripts. Each task passes it alone, with at most two.
+    // The check fails when the project has three scripts. The work of each task alone passes it, but the merged work of
+    // both tasks fails.
     let check = "[ $(find . -name '*.js' | wc -l) -lt 3 ]";
     scene.settings(&format!("[verify]\nchecks = [{{ command = [\"sh\", \"-c\", \"{check}\"] }}]\n"));
     scene.write("notes.md", "notes\n");

@@ -1,9 +1,9 @@
-//! The rights of callers: below an agent only looking and `add` work; without a terminal a script operates, and only a
-//! person decides.
+//! Tests which callers may run which command. An agent may only look and use `add`. A person's script without a
+//! terminal may operate, but only a person may decide.
 
 use crate::scene::{WorkScene, passed};
 
-/// The command, whether it works below an agent, and whether it works in a script of a person.
+/// Each row: a command, whether an agent may run it, and whether a person's script may run it.
 const ROWS: &[(&[&str], bool, bool)] = &[
     (&["diff", "1"], true, true),
     (&["logs", "1"], true, true),
@@ -32,7 +32,7 @@ fn commands_are_refused_below_an_agent_and_decisions_without_a_person() {
             if let Some(mark) = mark {
                 command.env(mark, "1");
             } else if *is_allowed {
-                // The other tests show that it works.
+                // Skip a command that a script may run: other tests show that it works.
                 continue;
             }
             let said = crate::scene::command_said(command.output().unwrap());

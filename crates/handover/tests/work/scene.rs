@@ -1,4 +1,4 @@
-//! A repository with a store, tasks and finished work, on which the real program works.
+//! Creates a repository with a store, tasks and finished work, in which the tests run the real program.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -34,7 +34,7 @@ fn program(path: impl AsRef<Path>) -> Command {
     Command::new(path.as_ref())
 }
 
-/// The result of a check that passed.
+/// Returns the result of a check that passed.
 pub(crate) fn passed() -> CheckOutcome {
     CheckOutcome::Checked { command: "npm test".to_owned(), ms: 6_500 }
 }
@@ -77,7 +77,7 @@ impl WorkScene {
         fs::read_to_string(self.project().join(name)).ok()
     }
 
-    /// Commits all files of the project but Handover's own state.
+    /// Commits all files of the project except those in `.handover`.
     pub(crate) fn commit(&self, message: &str) -> String {
         self.git(&["add", "--", ".", ":!.handover"]);
         self.git(&["commit", "--quiet", "-m", message]);
@@ -98,7 +98,7 @@ impl WorkScene {
         self.git(&["rev-parse", branch])
     }
 
-    /// Writes the settings and accepts them as a person does.
+    /// Writes the settings file, and accepts the settings as a person does.
     pub(crate) fn settings(&self, text: &str) {
         let folder = self.project().join(".handover");
         fs::create_dir_all(folder.join("state")).unwrap();
@@ -125,15 +125,15 @@ impl WorkScene {
         command_said(self.handover(arguments).output().unwrap())
     }
 
-    /// Runs a command that must succeed, and returns what it printed.
+    /// Runs a command that must succeed, and returns its standard output.
     pub(crate) fn out(&self, arguments: &[&str]) -> String {
         let said = self.ask(arguments);
         assert_eq!(said.code, 0, "{arguments:?}: {said:?}");
         said.out
     }
 
-    /// Runs a command as a person at a terminal who types `typed`. The questions go to the terminal, so `err` has what
-    /// the person saw there, with the typed letters.
+    /// Runs a command as a person at a terminal who types `typed`. Questions and typed letters appear on the terminal,
+    /// so `err` has the text that the person sees there.
     pub(crate) fn at_terminal(&self, arguments: &[&str], typed: &str) -> CommandSaid {
         self.at_terminal_with(arguments, typed, &[])
     }
@@ -175,7 +175,7 @@ impl WorkScene {
     }
 
     fn office(&self) -> Office {
-        // The store must exist, which it does after the first command of a test.
+        // Open the store, which the first command of a test has created.
         self.runtime.block_on(office::open_from(None, Some(&self.project()))).unwrap()
     }
 
@@ -192,7 +192,7 @@ impl WorkScene {
         self.runtime.block_on(office.desk.service().execute(caller, command)).unwrap()
     }
 
-    /// Registers an agent of a runner and lets it claim a task.
+    /// Registers an agent as a runner does, and lets the agent claim a task.
     pub(crate) fn claim(&self, named: &str) -> (AgentId, TaskId) {
         let task = self.task(named).id;
         let session = "se_0123456789ab".parse().ok();
@@ -216,7 +216,8 @@ impl WorkScene {
         self.execute(Caller { session, rights: Rights::Runner, ..Caller::agent(agent) }, command)
     }
 
-    /// Finishes a task as a runner does: a branch with the given files, and a delivery that waits.
+    /// Completes a task as a runner does: makes a branch with the given files, and records in the store that this work
+    /// waits for a person.
     pub(crate) fn deliver(
         &self,
         named: &str,
@@ -233,7 +234,7 @@ impl WorkScene {
         work
     }
 
-    /// Blocks a task whose check failed, as a runner does.
+    /// Blocks a task as a runner does when the check of the task's work failed.
     pub(crate) fn block(&self, named: &str) {
         let (agent, task) = self.claim(named);
         let to = Target::Blocked {
@@ -244,7 +245,7 @@ impl WorkScene {
         self.as_agent(agent, StoreCommand::Move { task, attempt: None, to });
     }
 
-    /// Makes a branch with one commit that has these files.
+    /// Makes a branch for a task, with one commit that adds these files.
     fn work(&self, named: &str, base: &str, files: &[(&str, &str)]) -> DeliveredWork {
         let number = self.task(named).number;
         let branch = format!("handover/{number}-work");

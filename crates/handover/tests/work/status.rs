@@ -1,4 +1,4 @@
-//! `handover status`: the screens of a person, quiet and busy, and the items for programs.
+//! Tests `handover status`: its text for a person on a quiet and on a busy day, and its JSON for programs.
 
 use engine::Command;
 use engine::command::Target;
@@ -6,7 +6,7 @@ use engine::inbox::{MailboxOwner, MessageDraft, MessageKind, Recipients};
 
 use crate::scene::{WorkScene, passed};
 
-/// Replaces the times of merges, which differ from run to run.
+/// Replaces the times of merges by a fixed time, because they differ from run to run.
 fn timeless(text: &str) -> String {
     let line = |line: &str| match line.rsplit_once("merged ") {
         Some((before, time)) if time.len() == 5 && time.contains(':') => format!("{before}merged 09:41\n"),

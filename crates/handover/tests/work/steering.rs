@@ -1,4 +1,4 @@
-//! `retry`, `take`, `stop` and `answer`: the state of the task afterwards, and the line that is printed.
+//! Tests `handover retry`, `take`, `stop` and `answer`: the state of the task after each command, and the printed line.
 
 use engine::Command;
 use engine::command::Target;

@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// The `_meta` of a request of the new era (protocol revision 2026-07-28).
+/// The metadata (`_meta`) of a request of the new era (protocol revision 2026-07-28).
 pub(crate) const NEW: &str = r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"test","version":"0"},"io.modelcontextprotocol/clientCapabilities":{}}"#;
 /// The longest time that a test waits for output. A server that is silent for longer counts as hung. The waiting calls
 /// in transcripts take longer than this, so that only an event of the transcript can end them in time.

@@ -29,7 +29,7 @@ pub(super) enum FoundFile {
     },
     /// A folder, a link or another kind of file.
     Other,
-    /// A link or a file is where the path needs a folder.
+    /// The path cannot be used, because a link or a file is where the path needs a folder.
     Blocked,
 }
 
@@ -139,8 +139,8 @@ impl ArtifactRoot {
         }
     }
 
-    /// Tells whether the part (the temporary file) still has the new content. After `put` exchanged it with an existing
-    /// file, the part has the old content of that file.
+    /// Returns true when the part (the temporary file) still has the new content. After `put` exchanged it with an
+    /// existing file, the part has the old content of that file.
     pub(super) fn has_part(&self, entry: &JournalEntry) -> io::Result<bool> {
         // `NONBLOCK`: another process may have put a pipe at this path, and opening a pipe would wait for its other
         // end.

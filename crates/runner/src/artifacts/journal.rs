@@ -60,8 +60,8 @@ impl Journal {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             made => {
                 made?;
-                // Syncs the parent folder. If the journal were lost in a crash, the parts (temporary files) would stay
-                // in the workspace.
+                // Sync the parent folder. If the journal (the record of the writing) were lost in a crash, the parts
+                // (temporary files) would stay in the workspace.
                 File::open(folder.parent().unwrap_or(folder))?.sync_all()?;
             }
         }

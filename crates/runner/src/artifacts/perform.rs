@@ -16,7 +16,7 @@ pub(super) struct KnownOutput<'a> {
     pub(super) artifacts: &'a [CheckedArtifact],
 }
 
-/// Writes all artifacts of an output, or none of them.
+/// Writes all artifacts (files) of an agent's output, or none of them.
 pub(super) fn perform(
     root: &ArtifactRoot,
     journal: &mut Journal,
@@ -27,16 +27,17 @@ pub(super) fn perform(
     if let Err(error) = staged {
         return Err(undone(undo(root, journal, record), &error));
     }
-    // The rename of the journal may have happened although it reported a failure. So `back` looks for both names of the
-    // journal. The parts (temporary files) still exist at this point.
+    // The rename of the journal (the record of the writing) may have happened although it reported a failure. So `back`
+    // looks for both names of the journal. The parts (temporary files) still exist at this point.
     if let Err(error) = journal.advance(JournalStanding::Staging, JournalStanding::Committed) {
         return Err(undone(back(root, journal, record), &error));
     }
     finish(root, journal, record, artifacts)
 }
 
-/// Recovers an output whose writing was stopped: finishes it when the journal says "committed", and undoes it when the
-/// journal says "staging". If `output` is that same output, its contents can replace lost parts (temporary files).
+/// Recovers an output whose writing was stopped. Finishes it when the journal (the record of the writing) says
+/// "committed", and undoes it when the journal says "staging". If `output` is that same output, its contents can
+/// replace lost parts (temporary files).
 pub(super) fn recover(
     root: &ArtifactRoot,
     journal: &mut Journal,
@@ -102,8 +103,8 @@ fn put(root: &ArtifactRoot, entry: &JournalEntry, artifact: Option<&CheckedArtif
     }
 }
 
-/// Undoes a committed output: moves the parts (temporary files) back from the final paths, sets the journal back to
-/// "staging", and deletes the parts.
+/// Undoes a committed output: moves the parts (temporary files) back from the final paths, sets the journal (the record
+/// of the writing) back to "staging", and deletes the parts.
 fn back(root: &ArtifactRoot, journal: &mut Journal, record: &JournalRecord) -> io::Result<()> {
     for entry in record.entries.iter().rev() {
         if !root.has_part(entry)? {

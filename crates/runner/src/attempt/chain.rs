@@ -37,7 +37,7 @@ impl Chain {
             self.conversation.clone_from(&ended.conversation);
         }
         self.conflicts += u32::from(turn.purpose == Purpose::Conflict);
-        // Counts only turns with a verdict. A turn has none when its program did not answer.
+        // Count only turns with a verdict on their output. A turn whose program did not answer has no verdict.
         if let Some(found) = &verdict {
             self.repairs = match found.says {
                 None if turn.purpose == Purpose::Repair => self.repairs + 1,

@@ -52,8 +52,8 @@ impl AttemptRun {
         }
     }
 
-    /// Tells whether the agent still holds the task. Returns true when the store does not answer, because that alone is
-    /// no reason to end the program.
+    /// Returns true when the agent still holds the task. Returns true when the store does not answer, because that
+    /// alone is no reason to end the program.
     async fn is_ours(&self) -> bool {
         let (task, agent, attempt) = (self.task, self.worker.agent, self.attempt);
         let found = self.shared.service.view(move |world| {

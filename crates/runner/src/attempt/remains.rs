@@ -49,7 +49,8 @@ pub(crate) async fn clear(shared: &RunnerShared) -> Result<(), Error> {
     Ok(())
 }
 
-/// Tells whether the files of a finished attempt stay, because its work waits for a person who may send it back.
+/// Returns true when the files of a finished attempt must stay, because its work waits for a person who may send it
+/// back.
 pub(crate) async fn is_kept(shared: &RunnerShared, task: &Task, attempt: u32) -> Result<bool, Error> {
     let id = task.id;
     let delivery = shared.service.view(move |world| Ok(world.delivery(id)?.cloned())).await?;

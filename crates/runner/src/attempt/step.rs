@@ -27,30 +27,30 @@ use base::project::budget::{Bounds, LimitReached};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AttemptStep {
-    /// Stops the work: the attempt is over, or another agent has the task.
+    /// Stop the work: the attempt is over, or another agent has the task.
     Leave,
-    /// Waits: the task waits for a person, or its workflow is paused.
+    /// Do nothing for now: the task waits for a person, or its workflow is paused.
     Wait,
-    /// Recovers a turn that is recorded as running although its runner is gone.
+    /// Recover a turn that is recorded as running although its runner is gone.
     Recover(TurnId),
     Turn(Purpose, TurnReason),
-    /// Applies and verifies the output of this turn. The output says "done".
+    /// Apply and verify the output of this turn. The output says that the task is done.
     Finish(TurnId),
-    /// Has another agent review the verified output of this turn.
+    /// Let another agent review the verified output of this turn.
     Review(TurnId),
-    /// Asks a person, because the review used up its rounds and findings are still open.
+    /// Ask a person, because the review used up its rounds and findings are still open.
     AskReview(TurnId),
-    /// Merges the verified work into the workflow's branch and completes the task.
+    /// Merge the verified work into the workflow's branch and complete the task.
     Merge(TurnId),
-    /// Asks a person, requests an approval or blocks the task, as the output of this turn says. Normally this happens
-    /// in the transaction that ends the turn. This step is needed only when a runner of version 0.1 ended the turn and
+    /// Ask a person, request an approval or block the task, as the output of this turn says. Normally this happens in
+    /// the transaction that ends the turn. This step is needed only when a runner of version 0.1 ended the turn and
     /// then stopped.
     Settle(TurnId),
     Block(BlockKind, String),
-    /// Gives the task back after a failure, so that an agent can claim it again. The failure uses up one of the task's
+    /// Give the task back after a failure, so that an agent can claim it again. The failure uses up one of the task's
     /// attempts.
     Crash(String),
-    /// Gives the task back, so that an agent can claim it again. This does not use up one of the task's attempts.
+    /// Give the task back, so that an agent can claim it again. This does not use up one of the task's attempts.
     Return(String),
 }
 
@@ -86,7 +86,7 @@ pub enum TurnReason {
     },
 }
 
-/// The facts that the runner adds to the facts of the store when it decides the next step of an attempt.
+/// The facts that the runner adds to the facts from the store when it decides the next step of an attempt.
 #[derive(Debug, Clone, Copy)]
 pub struct StepInput<'a> {
     pub agent: AgentId,
@@ -131,7 +131,7 @@ pub fn step(facts: &AttemptView, given: &StepInput<'_>) -> AttemptStep {
     }
 }
 
-/// Tells whether an attempt is over, so that its files on this machine may be removed.
+/// Returns true when an attempt is over, so that its files on this machine may be removed.
 pub fn is_over(task: &Task, attempt: u32) -> bool {
     let is_open = match task.status() {
         Status::Pending | Status::Planning | Status::InProgress | Status::Paused => task.holder().is_some(),
@@ -144,8 +144,8 @@ fn over(facts: &AttemptView, given: &StepInput<'_>) -> Option<LimitReached> {
     given.bounds.over(facts.spent).or_else(|| given.bounds_workflow.over(facts.spent_workflow))
 }
 
-/// Returns the next step of a paused task. It is `Wait`, unless an earlier runner paused the task for a question and
-/// stopped before it asked the person. In that case the question is asked.
+/// Returns the next step of a paused task, which normally is `Wait`. If an earlier runner paused the task for a
+/// question and stopped before it asked the person, the next step asks the question.
 fn paused(facts: &AttemptView) -> AttemptStep {
     let says = |turn: &&Turn, word: OutputStatus| {
         OutputVerdict::of_turn(turn).is_some_and(|verdict| verdict.says == Some(word))
@@ -191,7 +191,7 @@ fn answer_after(facts: &AttemptView, at: Timestamp) -> String {
     decided.map_or_else(|| "Go on.".to_owned(), |row| row.note.summary.clone())
 }
 
-/// Returns the record with which the task was sent back after its last turn, and the text of the person.
+/// Returns the text and the remarks with which a person sent the task back after this turn, or `None`.
 fn sent_back_after(facts: &AttemptView, turn: &Turn) -> Option<(String, SentBack)> {
     let newer = facts.checkpoints.iter().rev().filter(|row| row.at >= ended_at(turn));
     newer.into_iter().find_map(|row| Some((row.note.summary.clone(), SentBack::of(&facts.task, row)?)))
@@ -265,7 +265,8 @@ fn after(facts: &AttemptView, given: &StepInput<'_>, last: &Turn) -> AttemptStep
     }
 }
 
-/// Returns the next step after an invalid output: the output is sent back for repair, or the repairs are used up.
+/// Returns the next step after an invalid output. The agent repairs the output, or the task is blocked when the allowed
+/// repairs are used up.
 fn repaired(given: &StepInput<'_>, last: &Turn, chain: &Chain, verdict: &OutputVerdict) -> AttemptStep {
     let limits = RepairLimits { repairs: given.repairs_max, restarts: 0 };
     match limits.after(chain.repairs.saturating_add(1)) {
@@ -292,8 +293,8 @@ fn decided(approval: &Approval) -> TurnReason {
     }
 }
 
-/// Returns the next step for an output that says "done". The step depends on whether the output was verified and
-/// whether it passed.
+/// Returns the next step for an output that says "done". It depends on the verification: not done yet, passed or
+/// failed.
 fn finished(facts: &AttemptView, given: &StepInput<'_>, last: &Turn) -> AttemptStep {
     let of_attempt = facts.verifications.iter().filter(|row| row.attempt == given.attempt);
     let failures = of_attempt.clone().filter(|row| !row.has_passed()).count();
@@ -312,7 +313,7 @@ fn finished(facts: &AttemptView, given: &StepInput<'_>, last: &Turn) -> AttemptS
     AttemptStep::Block(BlockKind::VerificationFail, crate::verify::failed_reason(failures, &complaints))
 }
 
-/// Tells whether the review of the task used up its rounds while findings are still open.
+/// Returns true when the review of the task used up its rounds while findings are still open.
 fn is_at_its_end(facts: &AttemptView) -> bool {
     facts.review.as_ref().is_some_and(|known| known.review.rounds >= known.review.rounds_max && known.review.open > 0)
 }
@@ -347,8 +348,8 @@ fn reviewed(facts: &AttemptView, given: &StepInput<'_>, last: &Turn) -> AttemptS
         (true, _, false) => AttemptStep::Merge(last.id),
         (true, false, true) => AttemptStep::Turn(Purpose::Feedback, TurnReason::Reviewed),
         (false, false, _) => AttemptStep::Review(last.id),
-        // In this case the rounds of the review are used up and no finding is open. A person was asked before the agent
-        // made this output, and let the task continue.
+        // The rounds of the review are used up, and no finding is open. A person was asked before the agent made this
+        // output and let the task continue, so the work is merged.
         (false, true, false) => AttemptStep::Merge(last.id),
         (_, true, true) => match question_after(facts, last) {
             None => AttemptStep::AskReview(last.id),

@@ -12,8 +12,8 @@ use super::AttemptRun;
 use super::shared::RunEvent;
 use crate::outcome::{OutputVerdict, cut};
 
-/// The data that is stored with a turn when it ends: the object with everything that the program wrote, and the verdict
-/// on its output.
+/// The data that is stored with a turn when it ends: everything that the program wrote (as a stored object), and the
+/// verdict on the output.
 pub(crate) type KeptTurn = (Option<StoredObject>, Option<OutputVerdict>);
 
 impl AttemptRun {
@@ -51,7 +51,7 @@ impl AttemptRun {
     }
 }
 
-/// Returns the result of a turn whose program gave no answer.
+/// Returns the record of a turn whose program gave no answer.
 pub(crate) fn unheard(end: TurnEnd, reason: &str, ms: u64, at: engine::Timestamp) -> TurnResult {
     TurnResult {
         at,

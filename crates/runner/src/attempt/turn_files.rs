@@ -1,4 +1,5 @@
-//! The files of one turn, in the turn's folder: the record of its prompt, and the agent's last text.
+//! Reads and writes the files in the folder of one turn (one run of an agent's program): the record of the prompt, and
+//! the agent's last text.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -13,7 +14,7 @@ use wire::json::Value;
 use agents::host;
 use base::ground::objects;
 
-/// The data of a turn's prompt that is needed later to judge the answer.
+/// The data of a turn's prompt that is needed later, when the agent's answer is judged.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct TurnRecord {
     /// The facts about the task that the agent got, as JSON (the INPUT document of the handoff protocol). `None` for an

@@ -66,7 +66,8 @@ impl FinishStage<'_> {
 }
 
 impl FinishStage<'_> {
-    /// Returns what the store keeps about the work in git. Returns `None` outside of git, and for a task without changes.
+    /// Returns the record of the work in git that the store keeps: its branch, its commits and its checks. Returns
+    /// `None` outside of git, and for a task without changes.
     async fn delivery(
         &self,
         place: &WorkPlace,
@@ -100,7 +101,7 @@ impl FinishStage<'_> {
     }
 }
 
-/// Returns the result of the checks in the form that the store keeps.
+/// Converts the result of the checks to the type that the store keeps.
 fn outcome(work: CheckedWork) -> CheckOutcome {
     let why = match work {
         CheckedWork::Checked { command, ms } => return CheckOutcome::Checked { command, ms },

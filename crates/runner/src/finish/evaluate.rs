@@ -1,4 +1,4 @@
-//! Has an evaluator judge the output of a task. The evaluator is another agent than the worker, and answers with an
+//! Asks an evaluator to judge the output of a task. The evaluator is another agent than the worker. It answers with an
 //! output envelope (a JSON object).
 
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use crate::outcome::RepairLimits;
 use crate::verify::{self, EvaluatorAnswer, EvaluatorQuestion, Judgement};
 use agents::adapter::AdapterKind;
 
-/// The tries of an evaluator: an unusable answer is sent back for repair once. If the repaired answer is unusable, too,
-/// the evaluation starts once more from the beginning.
+/// The numbers of tries of an evaluator. An unusable answer is sent back for repair once. If the repaired answer is
+/// unusable, too, the evaluation starts once more from the beginning.
 const LIMITS: RepairLimits = RepairLimits { repairs: 1, restarts: 1 };
 
 impl AttemptRun {
@@ -94,7 +94,7 @@ impl AskedProgram for EvaluatorProgram<'_> {
 
     async fn start(&mut self, texts: AskedTexts) -> Result<ProgramReply, AttemptError> {
         let (ran, _) = self.0.run(texts).await?;
-        // The store records the cost with the turn, so it is not added up here.
+        // The cost is not added up here, because the store records it with the turn.
         Ok(ProgramReply {
             end: ran.end,
             reason: ran.reason,

@@ -1,4 +1,4 @@
-//! Has a verified output reviewed by another agent. The worker gets the findings, and the reviewer gets the worker's
+//! Lets another agent review a verified output. The worker gets the findings, and the reviewer gets the worker's
 //! decisions on them.
 
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use base::service::together::TransactionStep;
 use git::program::GitCall;
 use git::repository::reference;
 
-/// The sentences that tell the reviewer where the work comes from.
+/// The sentences that tell the reviewer the origin of the work under review.
 const GATHERED: &str = "Handover gathered it from the task's worktree: everything that the task changed.";
 const GIVEN_FILE: &str = "The worker named this file as its output. Its worktree has no changes.";
 const GIVEN_TEXT: &str =

@@ -20,7 +20,7 @@ use super::cut;
 use super::lesson::{FindingNote, Lesson};
 use super::route::{EscalationRoutes, EscalationTarget};
 
-/// The facts that decide the acts (effects on the store) of an agent's output.
+/// The facts that decide which changes an agent's output makes in the store.
 #[derive(Debug, Clone, Copy)]
 pub struct OutcomeContext<'a> {
     pub task: &'a Task,
@@ -86,8 +86,8 @@ pub struct PersonQuestion {
 /// of the task after them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
-    /// The effects of everything that the output says besides its status, such as facts about the project. They come
-    /// first.
+    /// The effects of everything that the output says besides its status, such as facts about the project. They take
+    /// effect before `acts`.
     pub lessons: Vec<OutcomeAct>,
     /// The effects that the status of the output causes, such as a question or a block.
     pub acts: Vec<OutcomeAct>,
@@ -173,7 +173,7 @@ pub fn block(context: &OutcomeContext<'_>, kind: BlockKind, reason: &str) -> Vec
     let route = context.routes.of_block(kind, reason);
     let mut acts =
         vec![OutcomeAct::Block { kind, reason: cut(reason), role: route.clone().and_then(EscalationTarget::role) }];
-    // A role needs no message here, because the engine itself informs the role of a blocked task.
+    // Send no message to a role, because the engine itself informs the role of a blocked task.
     if let Some(to @ EscalationTarget::Agent(_)) = route {
         let subject = format!("{} is blocked: {kind}", context.task.name);
         acts.push(OutcomeAct::Tell { to, kind: MessageKind::Blocked, subject, body: reason.to_owned() });

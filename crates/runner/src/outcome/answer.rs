@@ -31,9 +31,11 @@ pub struct AnswerContext<'a> {
 /// The form of the answer that an agent was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnswerForm {
-    /// A handoff or an envelope. An output in the other format is accepted with a warning.
+    /// The agent must answer with a handoff or an envelope (the two output formats). An output in the other format is
+    /// accepted with a warning.
     Document(OutputKind),
-    /// Plain text. The program says with its exit code that it is done, and its last line is the summary.
+    /// The agent answers with plain text. The exit code of its program says that it is done, and the last line is the
+    /// summary.
     Plain,
 }
 
@@ -219,7 +221,8 @@ mod tests {
             ("added greet()\n", "added greet()"),
             ("reading\nwriting\n  done  \n\n", "done"),
             ("", SILENT),
-            // A program that answers in plain text may print anything. Nothing of it is read as a document.
+            // A program that answers in plain text may print anything. Even an envelope (a JSON object) in its text is
+            // not read as a document.
             (envelope, envelope),
         ] {
             let answer = read(text, &AnswerContext { wanted: AnswerForm::Plain, agent: None, input: None });

@@ -21,7 +21,7 @@ pub enum Lesson {
         payloads: Vec<Value>,
     },
     Checkpoint(Box<Note>),
-    /// The agent that should continue the work, as the handoff suggests.
+    /// The agent that should continue the work, as the handoff (an agent's final report) suggests.
     NextAgent(String),
 }
 
@@ -69,7 +69,7 @@ fn memory_candidates(contract: &HandoffContract) -> Option<Lesson> {
 /// A worker's decision on one finding of a review, as a note of the worker's output states it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FindingNote {
-    /// The finding's id in the review.
+    /// The id of the finding in its review.
     pub finding: String,
     pub decision: FindingDecision,
 }

@@ -1,5 +1,5 @@
-//! The rule for invalid answers: how often an answer is sent back for repair, and when Handover gives up. The rule
-//! applies to the turns of a worker, to evaluators and to reviewers.
+//! Decides how often an invalid answer is sent back for repair, and when Handover gives up. The rule applies to the
+//! turns of a worker, to evaluators and to reviewers.
 
 /// The number of tries that an agent gets after an invalid answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

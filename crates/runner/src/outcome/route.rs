@@ -39,7 +39,8 @@ impl EscalationTarget {
 /// (its description), and the `[routes]` of the settings.
 #[derive(Debug, Clone, Copy)]
 pub struct EscalationRoutes<'a> {
-    /// The description of the agent: a card or a persona. `None` when the project has neither for the agent.
+    /// The description of the agent: a card (a file) or a persona (a text in the settings). `None` when the agent has
+    /// neither.
     pub who: Option<&'a PromptAgent>,
     pub settings: &'a BTreeMap<BlockKind, String>,
 }
@@ -55,8 +56,8 @@ impl EscalationRoutes<'_> {
         Some((EscalationTarget::parse(rule.route_to.0.as_str()), rule.via))
     }
 
-    /// Returns the agent or role that is informed of a blocked task. Returns `None` when neither the card nor the
-    /// settings name one, so that the engine's default for the kind of block applies.
+    /// Returns the agent or role that is informed of a blocked task. Returns `None` when neither the agent's card (its
+    /// description) nor the settings name one, so that the engine's default for the kind of block applies.
     pub fn of_block(&self, kind: BlockKind, reason: &str) -> Option<EscalationTarget> {
         let by_card = self.by_card(reason).map(|(target, _)| target);
         by_card.or_else(|| self.settings.get(&kind).map(|route| EscalationTarget::parse(route)))

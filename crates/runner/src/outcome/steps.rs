@@ -34,7 +34,7 @@ pub struct StepScope {
     pub is_paused: bool,
 }
 
-/// The place in the store that counts the progress reports of an agent.
+/// The record in the store by which the progress reports of an agent are counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProgressRecord {
     /// The runner counts the progress reports in the stored turns of the attempt.
@@ -52,8 +52,8 @@ fn steps_of(act: OutcomeAct, scope: &StepScope) -> Vec<TransactionStep> {
     let (task, attempt) = (scope.task, Some(scope.attempt));
     let one = |command| vec![TransactionStep::of(command)];
     match act {
-        // Merging facts into a section of the project context is optional: if the section has an invalid name, or is
-        // one section too many, the rest of the agent's output still takes effect.
+        // Merging facts into a section of the project context is optional. If the section has an invalid name, or the
+        // maximum number of sections is reached, the rest of the agent's output still takes effect.
         OutcomeAct::MergeSection { name, payloads } => {
             let label = format!("section {name}");
             vec![TransactionStep::made(move |world| merged_section(world, &name, &payloads, task)).optional(label)]

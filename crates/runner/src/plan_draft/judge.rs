@@ -1,4 +1,4 @@
-//! Judges an agent's answer to the question for a plan.
+//! Reads and checks the plan in an agent's answer.
 
 use base::project::plan_file::{DocumentFormat, PlanFile};
 use wire::json::Value;
@@ -29,10 +29,12 @@ const TASK_KEYS: &[&str] = &[
 const BRIEF_KEYS: &[&str] =
     &["goal", "context", "constraints", "acceptance_criteria", "output_contract", "escalation_triggers"];
 const CONTRACT_KEYS: &[&str] = &["type", "output_ref_required"];
-/// The largest number of problems that are sent back at once. The agent sends the whole plan again anyway.
+/// The maximum number of problems that one message to the agent lists. The agent answers with the whole plan again, so
+/// the next check finds the problems that were left out.
 const PROBLEMS_MAX: usize = 20;
 
-/// Returns the plan in an agent's answer, or the problems of the answer, each with its place.
+/// Returns the plan in an agent's answer, or the problems of the answer. The first text of a problem names the part of
+/// the answer that it is about, such as `line 7`.
 pub(super) fn judge(answer: &[u8], tasks_max: usize) -> Result<DraftedPlan, Vec<(String, String)>> {
     let only = |words: &str| Err(vec![("answer".to_owned(), words.to_owned())]);
     let Ok(answer) = std::str::from_utf8(answer) else { return only("it is not UTF-8 text") };
@@ -51,8 +53,8 @@ pub(super) fn judge(answer: &[u8], tasks_max: usize) -> Result<DraftedPlan, Vec<
     if problems.is_empty() { Ok(DraftedPlan { text, plan }) } else { Err(problems) }
 }
 
-/// Returns the YAML in an answer: the content of the last closed fence with the label `yaml`, else the content of the
-/// last closed fence without a label, else the whole answer if it begins with a key.
+/// Returns the YAML in an answer. It is in the last closed fence with the label `yaml`, else in the last closed fence
+/// without a label. Without any fence, the whole answer is the YAML if it begins with a key.
 fn yaml_in(answer: &str) -> Option<String> {
     let mut found: [Option<String>; 2] = [None, None];
     let mut open: Option<(usize, usize, String)> = None;
@@ -64,7 +66,7 @@ fn yaml_in(answer: &str) -> Option<String> {
                 let kind = match label {
                     "yaml" | "yml" => 0,
                     "" => 1,
-                    // A fence with another label is not the plan, but its end must be found.
+                    // A fence with another label holds no plan. It is read only to find its end.
                     _ => 2,
                 };
                 Some((marks, kind, String::new()))

@@ -1,4 +1,5 @@
-//! The texts with which an agent is asked for a plan. Texts of other authors stand only in fences.
+//! Builds the texts with which an agent is asked for a plan. Texts of other authors are put into fences (marked
+//! blocks), so that the agent does not take them for instructions.
 
 use wire::prompt::{self, PromptAgent, Sources, fenced};
 
@@ -46,18 +47,18 @@ tasks:
   contains `: ` or `#`, or that begins with a special character, into double quotes.
 "#;
 
-/// Returns the system prompt: the description of the agent.
+/// Returns the system prompt, which describes the agent.
 pub(super) fn system(who: &PromptAgent) -> String {
     prompt::assemble(&Sources::of(who.clone()))
 }
 
-/// Returns the first question.
+/// Returns the first message to the agent: the rules for a plan, and the goal.
 pub(super) fn message(goal: &str, tasks_max: usize) -> String {
     let rules = RULES.replace("{tasks}", &tasks_max.to_string());
     format!("{rules}\n# The goal\n{}\n", fenced("the person who asks", goal))
 }
 
-/// Returns the question for a program that remembers its invalid answer.
+/// Returns the message after an invalid answer, for a program that remembers its conversation.
 pub(super) fn repair(problems: &[(String, String)]) -> String {
     format!(
         "Your plan cannot be used yet. These are its problems; lines are counted in your YAML:\n{}\nFix them, and send \
@@ -66,7 +67,7 @@ pub(super) fn repair(problems: &[(String, String)]) -> String {
     )
 }
 
-/// Returns the question for a program that does not remember its invalid answer.
+/// Returns the message after an invalid answer, for a program that does not remember its conversation.
 pub(super) fn message_again(goal: &str, tasks_max: usize, last: Option<&str>, problems: &[(String, String)]) -> String {
     let last = last.map_or_else(String::new, |last| {
         let cut = last.floor_char_boundary(ANSWER_BYTES_MAX);

@@ -1,5 +1,5 @@
-//! The folder in which an agent reads the repository while it drafts a plan: a worktree at the commit that is checked
-//! out, so that nothing that the agent's program does can change the person's files.
+//! Prepares the folder in which an agent reads the repository while it drafts a plan. The folder is a separate worktree
+//! at the checked-out commit, so the agent's program cannot change the person's files.
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use git::repository::GitRepository;
 use git::slot::SlotPool;
 use git::{Git, GitProblem};
 
-/// The reason why there is no folder for the agent.
+/// The reason why the folder for an agent that drafts a plan cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum RoomError {
     #[error(transparent)]
@@ -21,18 +21,18 @@ pub enum RoomError {
     Taken,
 }
 
-/// The folder that an agent reads. [`ReadingRoom::leave`] removes it.
+/// The folder in which an agent reads the repository. [`ReadingRoom::leave`] removes it when it is a worktree.
 #[derive(Debug)]
 pub enum ReadingRoom {
     /// A worktree outside of the repository. The lock keeps other processes from using it.
     Worktree { repository: PathBuf, path: PathBuf, lock: File },
-    /// The project itself, when it has no git repository or no commit yet.
+    /// The project's own folder, when it has no git repository or no commit yet.
     Project(PathBuf),
 }
 
 impl ReadingRoom {
-    /// Makes the worktree for a plan. A worktree that a killed process left is replaced. `data` is the folder of the
-    /// user's data.
+    /// Makes the worktree in which an agent drafts a plan. Replaces a worktree that a killed process left. `data` is
+    /// the user's data folder.
     pub async fn enter(git: &Git, root: &Path, data: Option<&Path>) -> Result<Self, RoomError> {
         let project = || Ok(Self::Project(root.to_owned()));
         let repository = match GitRepository::find(git, root).await {
@@ -66,7 +66,8 @@ impl ReadingRoom {
         }
     }
 
-    /// Removes the worktree, also when the agent's program changed files in it: a draft keeps nothing but its text.
+    /// Removes the worktree, even when the agent's program changed files in it. Only the text of the drafted plan is
+    /// kept.
     pub async fn leave(self, git: &Git) -> Result<(), RoomError> {
         match self {
             Self::Worktree { repository, path, lock } => {
@@ -86,7 +87,7 @@ async fn remove(git: &Git, repository: &Path, path: &Path) -> Result<(), RoomErr
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
         Err(error) => return Err(error.into()),
     }
-    // Git forgets the worktrees whose folders are gone.
+    // `git worktree prune` makes git forget the worktrees whose folders are gone.
     GitCall::write(repository, &["worktree", "prune"]).run(git).await?;
     Ok(())
 }

@@ -25,8 +25,8 @@ pub struct ProviderQuestion<'a> {
     pub who: &'a wire::prompt::PromptAgent,
     pub request: &'a Value,
     pub asked: &'a AskedParts,
-    /// The sentences that tell the reviewer where a task's work comes from. Handover writes them, not the worker.
-    /// `None` for a review without a task.
+    /// The sentences that tell the reviewer the origin of a task's work. Handover writes them, not the worker. `None`
+    /// for a review without a task.
     pub source: Option<String>,
     /// The findings of all earlier rounds of the review session.
     pub earlier: &'a [Finding],
@@ -59,7 +59,7 @@ impl Question for ProviderQuestion<'_> {
 }
 
 impl ProviderQuestion<'_> {
-    /// Tells whether the reviewer's program can resume a conversation.
+    /// Returns true when the reviewer's program can resume a conversation.
     pub fn resumes(&self) -> bool {
         self.kind != AdapterKind::Exec
     }

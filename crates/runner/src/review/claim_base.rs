@@ -55,7 +55,7 @@ impl ClaimBase {
         self.0.get(&(home.to_owned(), reference.to_owned())).map(String::as_str)
     }
 
-    /// Tells whether a base (the commits at the first claim) is already saved for a task. A later claim of the task
+    /// Returns true when a base (the commits at the first claim) is already saved for a task. A later claim of the task
     /// continues the earlier work, so it keeps the base of the first claim.
     pub fn is_kept(state: &Path, task: TaskId) -> bool {
         place(state, task).exists()

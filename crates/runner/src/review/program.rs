@@ -38,12 +38,12 @@ pub struct ProviderProgram<'a, C> {
     pub earlier: Spent,
     /// A future that is ready when the reviewer's program must stop.
     pub cut: C,
-    /// The folder in which the program runs. `None` for an empty folder of the review.
+    /// The folder in which the program runs. `None` when it runs in an empty folder that Handover makes for the review.
     room: Option<PathBuf>,
     starts: u32,
 }
 
-/// The reason why a round of a review cannot run.
+/// The reason why one round of a review cannot run.
 #[derive(Debug, thiserror::Error)]
 pub enum ReviewError {
     #[error(transparent)]
@@ -169,7 +169,7 @@ fn unstarted(reason: &str) -> ProgramReply {
 pub fn said(ran: &Ran, kind: AdapterKind, folder: &Path, earlier: Spent) -> ProgramReply {
     let (usd_micros, tokens) = amounts(ran.said.usd, ran.said.tokens, earlier);
     let ms = u64::try_from(ran.ended.ended_at.saturating_sub(ran.ended.started_at)).unwrap_or(0);
-    // A program of the kind `Exec` has no event format. Its answer is the whole standard output.
+    // A program of the kind `Exec` writes no events. Its whole standard output is the answer.
     let answer = match kind {
         AdapterKind::Exec => std::fs::read(folder.join(host::STDOUT)).unwrap_or_default(),
         AdapterKind::Claude | AdapterKind::Opencode | AdapterKind::Codex | AdapterKind::Gemini | AdapterKind::Acp => {

@@ -45,7 +45,7 @@ pub fn system(who: &PromptAgent, earlier: &[Finding], remembers: bool) -> String
 
 fn history(earlier: &[Finding]) -> String {
     let mut text = String::new();
-    // Starts with the newest findings, because they matter most when not all findings fit.
+    // Start with the newest findings, because they matter most when not all findings fit into the prompt.
     for finding in earlier.iter().rev() {
         let decided = finding.decided();
         let line = object([

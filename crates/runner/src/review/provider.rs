@@ -81,7 +81,7 @@ pub fn own_slug(settings: &settings::TeamSettings, worker: &str) -> String {
     own.map_or_else(|| worker.to_owned(), |agent| agent.slug.clone())
 }
 
-/// Tells whether the settings name an agent that can review.
+/// Returns true when the settings name an agent that can review.
 pub fn can_review(root: Option<&Path>) -> bool {
     settings::read(root).is_ok_and(|found| found.team.agents.iter().any(|agent| !agent.media_types.is_empty()))
 }

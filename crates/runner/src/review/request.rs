@@ -7,11 +7,11 @@ use wire::json::{Object, Value, object, parse};
 
 use base::ground::digest::sha256;
 
-/// The largest file that is read for a review, in bytes. A larger file is an error here. A request of more than one
-/// mebibyte is refused later, with a problem that says by how much it is too large.
+/// The maximum size of a file that is read for a review, in bytes. It is larger than a whole request may be (one
+/// mebibyte), so that most files that are too large get the later error of the request, which says the actual size.
 const FILE_BYTES_MAX: u64 = 8 << 20;
 
-/// The field of a review request's artifact that says where a task's work comes from. Only requests that Handover
+/// The field of a review request that tells the reviewer the origin of a task's work. Only requests that Handover
 /// builds have this field.
 pub(super) const SOURCE: &str = "x-source";
 
@@ -21,12 +21,12 @@ pub struct ReviewedSubject {
     pub media_type: String,
     pub content: Value,
     pub reference: Option<String>,
-    /// The sentences that tell the reviewer where a task's work comes from. Handover writes them, not the worker.
-    /// `None` for a review without a task.
+    /// The sentences that tell the reviewer the origin of a task's work. Handover writes them, not the worker. `None`
+    /// for a review without a task.
     pub source: Option<String>,
 }
 
-/// The reason why a file cannot be reviewed.
+/// The reason why a file cannot be shown to a reviewer.
 #[derive(Debug, thiserror::Error)]
 pub enum Unshown {
     #[error("read {path}")]

@@ -164,7 +164,7 @@ async fn heard<P: AskedProgram>(
     Ok(Some((answered, conversation, spent)))
 }
 
-/// Returns the sentences that tell the reviewer where a task's work comes from. Returns `None` for a review without a
+/// Returns the sentences that tell the reviewer the origin of a task's work. Returns `None` for a review without a
 /// task, because Handover did not write that request.
 fn source(known: &Reviewed, request: &FeedbackRequest) -> Option<String> {
     known.review.gate?;
@@ -333,7 +333,7 @@ fn alone(state: &Path, review: ReviewId) -> std::io::Result<Option<Alone>> {
     }
 }
 
-/// Tells whether an open file is still the file at its path.
+/// Returns true when an open file is still the file at its path.
 fn is_file_of_path(file: &File, path: &Path) -> std::io::Result<bool> {
     use std::os::unix::fs::MetadataExt as _;
     let open = file.metadata()?;
@@ -344,7 +344,8 @@ fn is_file_of_path(file: &File, path: &Path) -> std::io::Result<bool> {
     }
 }
 
-/// Tells whether this provider (an agent of the settings) is the agent that the stored review names as its reviewer.
+/// Returns true when this provider (an agent of the settings) is the agent that the stored review names as its
+/// reviewer.
 pub fn is_by(review: &Review, provider: &Provider) -> bool {
     review.provider == provider.slug()
 }

@@ -23,7 +23,7 @@ use git::GitProblem;
 use git::program::Git;
 use git::repository::{GitRepository, reference};
 
-/// The names for a reviewed state of a task's work that has no git tree, because the worker gave the text to review.
+/// The names of states of a task's work that have no git tree. They are used when the worker gave the text to review.
 const GIVEN_UNCHANGED: &str = "given: no changes in the repository";
 const GIVEN_ANYWHERE: &str = "given: no repository";
 /// The media type of work that Handover gathered with git.
@@ -53,7 +53,7 @@ pub enum WorkProblem {
     Git(#[from] GitProblem),
 }
 
-/// The work of a task, as git shows it.
+/// The work of a task, found with git.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskWork {
     diff: Option<WorkDiff>,
@@ -105,7 +105,8 @@ impl TaskWork {
         self.diff.as_ref().map(|diff| diff.text.as_str())
     }
 
-    /// Returns the name of this state of the work. A review counts only for the state that the reviewer saw.
+    /// Returns the name of the current state of the task's work. A review counts only for the state that the reviewer
+    /// saw.
     pub fn name(&self) -> &str {
         match (&self.diff, self.has_repository) {
             (Some(diff), _) => &diff.state,
@@ -114,7 +115,7 @@ impl TaskWork {
         }
     }
 
-    /// Returns the sentences that tell the reviewer where the work comes from.
+    /// Returns the sentences that tell the reviewer the origin of the work.
     pub fn source(&self) -> &str {
         &self.source
     }
@@ -149,8 +150,8 @@ pub async fn state_to_complete(
     }))
 }
 
-/// Returns a short text that says whether Handover gathered the work that a reviewer saw, or the worker gave it. `name`
-/// is the name of the reviewed state. Returns `None` when the reviewer did not see a task's work.
+/// Returns a short text that says if Handover gathered the reviewed work, or if the worker gave it. `name` is the name
+/// of the reviewed state. Returns `None` when the reviewer did not see a task's work.
 pub fn shown(name: &str, media_type: &str) -> Option<&'static str> {
     if name.starts_with("given: ") {
         return Some("given by the worker, not gathered");
@@ -165,7 +166,7 @@ fn elsewhere(names: &[String], more: usize) -> String {
         return String::new();
     }
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    // The names are quoted, because the worker chose them and they may look like instructions.
+    // Quote the file names, because the worker chose them and they may look like instructions.
     let names: Vec<String> = names.iter().map(|name| format!("{name:?}")).collect();
     format!(
         " The main worktree was changed in that time, too, by the worker or by others, and these changes are not shown: {}{more}.",
@@ -193,7 +194,7 @@ struct OwnWork {
     name: String,
 }
 
-/// The workspace of a task as the store has it, and its use by other tasks.
+/// The workspace (folder and branch) of a task as the store records it, and its use by other tasks.
 struct Recorded {
     workspace: Workspace,
     repository: Option<PathBuf>,
@@ -204,7 +205,7 @@ struct Recorded {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sharing {
     Alone,
-    /// Another task used the worktree before, or the same agent holds another task in it.
+    /// Another task used the same worktree before, or the same agent also holds another task in it.
     Before,
     /// Another agent holds another task in the same worktree now.
     Now {
@@ -271,8 +272,8 @@ async fn own_worktree(
     Ok(Some(OwnWork { work: GitWork { repository, source }, base, name }))
 }
 
-/// Finds the worktree of a workspace, else the tip of its branch. Returns an error when git and the stored workspace
-/// disagree, for example about the branch.
+/// Finds the worktree of a task's workspace (the folder and branch that the store records). When the worktree is gone,
+/// finds the last commit of the branch. Returns an error when git and the store disagree, for example about the branch.
 async fn located(
     git: &Git,
     repository: &GitRepository,

@@ -1,7 +1,7 @@
 //! Computes the changes of a task for its reviewer: the difference between a base commit and a worktree or a branch.
 //!
-//! The work is the whole state of the worktree, committed or not. The id of its git tree names this state, so a later
-//! step can tell whether the completed state equals the reviewed state.
+//! The work is the whole state of the worktree, committed or not. The id of its git tree names this state. So a later
+//! step can compare the completed state with the reviewed state.
 
 use std::path::{Path, PathBuf};
 
@@ -118,7 +118,7 @@ pub(crate) async fn worktree_tree(git: &Git, folder: &Path) -> Result<String, Gi
     settings.extend(SEEN.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
     let place = folder.display().to_string();
     let call = |arguments: &[&str]| {
-        // Names the worktree explicitly, because git's configuration could name another folder.
+        // Name the worktree explicitly in the git call, because git's configuration could name another folder.
         let call = GitCall::write(folder, arguments).env("GIT_INDEX_FILE", &index).env("GIT_WORK_TREE", &place);
         call.set(&settings)
     };

@@ -30,7 +30,7 @@ impl TurnClose<'_> {
     /// Records the end of a turn whose program ended. `refused_call` is the first tool call that the program was not
     /// permitted to make.
     pub(crate) async fn close(&self, ran: Ran, refused_call: Option<ApprovalRequest>) -> Result<(), AttemptError> {
-        // The agent may have changed its task during the turn, so the facts are read again.
+        // Read the facts about the task again, because the agent may have changed the task during the turn.
         let facts = self.run.facts().await?;
         let files = self.run.files(self.turn);
         let stream = files.keep_stream(&self.run.shared.state).await?;

@@ -5,7 +5,7 @@ use wire::message::Brief;
 
 use super::brief::Resume;
 
-/// Returns the task as text. Every part but the goal has a line of its own that says what follows.
+/// Returns the task as plain text. Each part after the goal starts with a line that names the part.
 pub(super) fn text(goal: &str, brief: Option<&Brief>, notes: &[String], resume: Option<&Resume>) -> String {
     let mut text = format!("{}\n", goal.trim_end());
     if let Some(brief) = brief {

@@ -37,7 +37,7 @@ pub(crate) struct ChangedCheck<'a> {
     pub(crate) waits: CheckWait,
 }
 
-/// The choice whether a task pauses while a person decides on the check scripts that the task changed.
+/// The rule that decides if a task pauses while a person looks at the check scripts that the task changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CheckWait {
     /// The task pauses, and the runner continues it after the person's decision.
@@ -51,15 +51,15 @@ pub(crate) enum CheckWait {
 pub(crate) enum CheckAnswer {
     /// The person approved the changed scripts, so the results of the checks that run them count.
     Counts,
-    /// The person rejected the changed scripts. The results of the checks do not count, and the evidence has the
-    /// person's reason.
+    /// The person rejected the changed scripts. The results of the checks do not count, and the evidence (the stored
+    /// details) has the person's reason.
     Rejected,
     Asked(ApprovalId),
 }
 
 impl ChangedCheck<'_> {
     /// Applies the person's decision on the changed scripts, or asks the person to decide. Updates `evidence`, which
-    /// shows afterwards whether the results of the checks count.
+    /// shows afterwards if the results of the checks count.
     pub(crate) async fn decide(
         &self,
         caller: Caller,

@@ -105,8 +105,8 @@ fn named(team: &TeamSettings, name: &str) -> Result<(Option<Schema>, Vec<CheckSe
     Ok((schema.map(compile).transpose()?, checks.to_vec()))
 }
 
-/// Tells whether the schema's path is a file directly in the contracts folder. A person who accepts the settings also
-/// accepts the files of this folder, but no files of other folders.
+/// Returns true when the schema's path is a file directly in the contracts folder. A person who accepts the settings
+/// also accepts the files of this folder, but no files of other folders.
 fn is_trusted(path: &Path) -> bool {
     let mut parts = path.components().filter(|part| *part != Component::CurDir);
     let is_there = parts.next().is_some_and(|part| part.as_os_str() == CONTRACTS);

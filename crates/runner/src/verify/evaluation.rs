@@ -1,5 +1,5 @@
-//! The semantic part of a verification. Builds the question for an evaluator (the agent that judges the output), and
-//! reads the evaluator's answer. The runner runs the evaluator's turn.
+//! Lets an evaluator (another agent) judge an output, as the last part of a verification. This module builds the
+//! question and reads the answer. The runner runs the evaluator's turn.
 
 use wire::output::OutputKind;
 use wire::prompt::fenced;
@@ -7,8 +7,8 @@ use wire::prompt::fenced;
 use super::evidence::Evaluation;
 use crate::outcome::{AnswerContext, AnswerForm, OutputStatus, read};
 
-/// The largest part of an output that the evaluator's prompt shows, in bytes. A longer output is cut, with a note of
-/// how many bytes are missing, because a model would not read a longer prompt.
+/// The largest part of an output that the evaluator's prompt shows, in bytes. A longer output is cut, with a note that
+/// says how many bytes are missing, because a model would not read a longer prompt.
 const SHOWN_BYTES_MAX: usize = 512 << 10;
 
 /// The question for the evaluator. The evaluator gets it in a new conversation.
@@ -28,7 +28,8 @@ pub struct EvaluatorQuestion {
 pub enum Judgement {
     Pass(Evaluation),
     Fail(Evaluation),
-    /// The answer contains no judgement. The codes and explanations tell the evaluator how to repair it.
+    /// The evaluator's answer contains no judgement. The codes and explanations tell the evaluator how to repair the
+    /// answer.
     Unusable {
         codes: Vec<(String, String)>,
     },

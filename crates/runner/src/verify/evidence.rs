@@ -8,8 +8,8 @@ use super::project::{CheckedWork, ProjectCheckResult, ProjectVerdict};
 
 /// The longest command in the evidence (the stored details) of a verification, in bytes. A longer command is cut.
 const COMMAND_MAX: usize = 1 << 10;
-/// The most bytes from the end of a check's output that the evidence of a verification keeps. The beginning of a longer
-/// output is left out.
+/// The maximum number of bytes from the end of a check's output that the evidence of a verification keeps. The
+/// beginning of a longer output is left out.
 pub(super) const TAIL_MAX: usize = 8 << 10;
 /// The longest text of an evaluator in the evidence of a verification, in bytes. A longer text is cut.
 const EVALUATION_MAX: usize = 16 << 10;
@@ -25,10 +25,10 @@ pub struct VerificationEvidence {
     pub output: Option<JudgedOutput>,
     pub problems: Vec<VerificationProblem>,
     pub checks: Vec<CheckResult>,
-    /// The tree that the checks ran on. `None` outside of git.
+    /// The git tree (the id of all files) on which the checks ran. `None` outside of git.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tree: Option<String>,
-    /// The verdicts of the project's checks.
+    /// The results of the project's checks, which run for every task.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub project: Vec<ProjectCheckResult>,
     /// The evaluator's judgement. `None` when no evaluator was asked, or its answer was unusable.
@@ -68,7 +68,7 @@ pub enum EvidenceCode {
     EvaluationFailed,
 }
 
-/// The result of one check (a command of the contract).
+/// The result of one run of a check (a command of the contract or of the project's settings).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CheckResult {
     pub command: Vec<String>,
@@ -138,7 +138,7 @@ impl CheckResult {
         self.ended == CheckEnded::Exited && self.exit_code == Some(0)
     }
 
-    /// Describes in words how the check ended, without its name.
+    /// Describes in words how the check ended, without the command of the check.
     pub fn how(&self) -> String {
         match (&self.ended, self.exit_code) {
             (CheckEnded::Exited, Some(code)) => format!("exited with {code}"),
@@ -150,7 +150,7 @@ impl CheckResult {
         }
     }
 
-    /// Describes in words how the check ended.
+    /// Describes in words how the check ended, with the command and the duration of the check.
     pub fn told(&self) -> String {
         let how = self.how();
         let changed = if self.changed.is_empty() { "" } else { "; this task changed the check" };
@@ -190,7 +190,7 @@ impl VerificationEvidence {
         self.has_passed_but_for_scripts() && self.changed().next().is_none()
     }
 
-    /// Tells whether the output passed everything, but some checks ran changed scripts, which a person has to see.
+    /// Returns true when the output passed everything, but some checks ran changed scripts, which a person has to see.
     pub(crate) fn waits_for_a_person(&self) -> bool {
         self.has_passed_but_for_scripts() && self.changed().next().is_some()
     }
@@ -219,7 +219,7 @@ impl VerificationEvidence {
         contract.chain(project.map(|check| &check.last)).map(|check| check.command.join(" ")).collect()
     }
 
-    /// Returns what the checks say about the work. The checks of the contract count, too.
+    /// Returns the combined result of all checks: the checks of the project, and the checks of the task's contract.
     pub fn checked_work(&self) -> CheckedWork {
         let of_contract = self.checks.iter().map(|check| ProjectCheckResult {
             verdict: if check.has_passed() { ProjectVerdict::Checked } else { ProjectVerdict::Failed },
@@ -230,7 +230,7 @@ impl VerificationEvidence {
         CheckedWork::of(&of_contract.chain(self.project.iter().cloned()).collect::<Vec<_>>())
     }
 
-    /// Returns the evidence as the JSON that the engine stores.
+    /// Returns the evidence (the details of a verification) as the JSON that the engine stores.
     pub fn to_json(&self) -> Json {
         let json = |evidence: &Self| Json::from(&serde_json::to_value(evidence).unwrap_or_default());
         let mut found = json(self);
@@ -254,7 +254,7 @@ impl VerificationEvidence {
         is_cut
     }
 
-    /// Reads evidence from the JSON that the engine stores.
+    /// Reads the evidence (the details of a verification) from the JSON that the engine stores.
     pub fn parse(stored: &str) -> Option<Self> {
         serde_json::from_str(stored).ok()
     }

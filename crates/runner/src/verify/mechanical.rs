@@ -14,7 +14,7 @@ use super::file::{self, OutputContent};
 use super::reference::{FoundReference, TurnFacts, find};
 use super::schema;
 
-/// The result of the mechanical part of a verification.
+/// The result of the part of a verification that asks no agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verified {
     pub output_ref: Option<String>,
@@ -109,7 +109,7 @@ async fn judge_output(
     Ok(verified)
 }
 
-/// Tells whether the contract needs the content of the output, and not only its existence.
+/// Returns true when the contract needs the content of the output, and not only its existence.
 fn reads(contract: &VerifiedContract) -> bool {
     let has_schema = contract.kind == OutputType::Json && contract.schema.is_some();
     contract.min_length > 0 || contract.evaluate.is_some() || has_schema

@@ -1,5 +1,5 @@
-//! Project checks: the commands of `[verify]` that hold for every task that changes files, and the setup of the worktree
-//! in which they run.
+//! Project checks: the commands of `[verify]` in the settings, which every task that changes files must pass. Also
+//! prepares the worktree in which they run.
 //!
 //! ```text
 //! setup ──> run ──> judgement <── baseline (the same check on the commit that the work started from)
@@ -24,13 +24,13 @@ use super::evidence::CheckResult;
 /// The longest last line of a check that is shown, in characters. A longer line is cut.
 const LAST_LINE_CHARS_MAX: usize = 200;
 
-/// The verdict of one project check, with its last run.
+/// The verdict of one project check (a command of `[verify]`), with the result of its last run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ProjectCheckResult {
     pub verdict: ProjectVerdict,
-    /// The number of runs on the same tree.
+    /// The number of times that the check ran on the same files.
     pub runs: u32,
-    /// The last line that the last run printed.
+    /// The last line that the check printed in its last run.
     pub last_line: String,
     pub last: CheckResult,
 }
@@ -44,7 +44,7 @@ pub enum CheckedWork {
     Unchecked(UncheckedWork),
 }
 
-/// The reason why the work of a task is unchecked, with the command that says nothing about the work.
+/// The reason why no check judged the work of a task, with the command of the check that could not judge it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UncheckedWork {
     /// The settings have no check, or the check found no tests.
@@ -66,13 +66,13 @@ impl ProjectCheckResult {
         self.last.command.join(" ")
     }
 
-    /// Returns the duration of the last run in milliseconds.
+    /// Returns the duration of the check's last run in milliseconds.
     pub fn ms(&self) -> u64 {
         milliseconds(&self.last)
     }
 }
 
-/// Returns the duration of a run in milliseconds.
+/// Returns the duration of one run of a check in milliseconds.
 pub fn milliseconds(result: &CheckResult) -> u64 {
     let ms = (result.seconds * 1_000.0).round();
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the number is clamped before")]
@@ -81,7 +81,7 @@ pub fn milliseconds(result: &CheckResult) -> u64 {
 }
 
 impl UncheckedWork {
-    /// Returns the reason in the words for a person. `base` is the branch that the task started from.
+    /// Returns the reason as text for a person. `base` is the branch from which the task started.
     pub fn told(&self, base: &str) -> String {
         match self {
             Self::NoCheck => "no check".to_owned(),
@@ -94,7 +94,7 @@ impl UncheckedWork {
 }
 
 impl CheckedWork {
-    /// Returns the result in the words for a person. `base` is the branch that the task started from.
+    /// Returns the result as text for a person. `base` is the branch from which the task started.
     pub fn told(&self, base: &str) -> String {
         match self {
             Self::Checked { .. } => "checked".to_owned(),
@@ -104,7 +104,7 @@ impl CheckedWork {
         }
     }
 
-    /// Combines the verdicts of all checks of a task. The work is checked only when every check says so.
+    /// Combines the verdicts of all checks of a task. The work counts as checked only when every check passed.
     pub fn of(results: &[ProjectCheckResult]) -> Self {
         if results.iter().any(|result| result.verdict == ProjectVerdict::Failed) {
             return Self::Failed;
@@ -142,7 +142,7 @@ impl ProjectCheckResult {
     }
 }
 
-/// Returns the last line of an output that is not empty.
+/// Returns the last line of an output that is not blank.
 pub fn last_line(tail: &str) -> String {
     let line = tail.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     line.chars().take(LAST_LINE_CHARS_MAX).collect()

@@ -158,7 +158,7 @@ fn urls(text: &str) -> impl Iterator<Item = &str> {
     words.filter(|word| is_url(word))
 }
 
-/// Tells whether a text has the form `https://host/path` or `http://host/path`, without a password.
+/// Returns true when a text has the form `https://host/path` or `http://host/path`, without a password.
 fn is_url(text: &str) -> bool {
     let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
     let Some((host, path)) = rest.and_then(|rest| rest.split_once('/')) else { return false };

@@ -1,5 +1,6 @@
-//! Runs a whole verification: the mechanical part, a person's decision on changed check scripts, and the evaluator. The
-//! runner calls this module, and so does the module `complete`, which completes a task without a runner.
+//! Runs a whole verification. Its parts are the mechanical tests, a person's decision on changed check scripts, and the
+//! evaluator (an agent that judges the output). The runner calls this module, and so does the module `complete`, which
+//! completes a task without a runner.
 
 use engine::Caller;
 use engine::id::{AgentId, ApprovalId, TaskId};
@@ -26,7 +27,7 @@ pub struct VerificationOrder<'a> {
     pub contract: &'a VerifiedContract,
     pub facts: &'a TurnFacts,
     pub place: CheckPlace<'a>,
-    /// The verdicts of the project's checks, which ran before.
+    /// The verdicts of the project's checks, which ran before this verification.
     pub project: Vec<ProjectCheckResult>,
     /// True when the task pauses while a person decides on changed check scripts. A runner continues it afterwards.
     pub pauses: bool,

@@ -13,11 +13,11 @@ use serde_json::Value;
 /// The largest JSON Schema that is accepted, in bytes. A larger schema is refused. People write schemas by hand, so
 /// real schemas are smaller.
 pub(super) const SCHEMA_BYTES_MAX: usize = 1 << 20;
-/// The largest JSON output that is judged, in bytes. A larger output fails. In memory, parsed JSON takes about forty
-/// times as much space as its text.
+/// The largest JSON output that is judged, in bytes. A larger output fails, because parsed JSON takes about forty times
+/// as much memory as its text.
 pub(super) const JSON_BYTES_MAX: usize = 4 << 20;
-/// The size of an output in bytes above which only the first problem is reported. A large output could have a problem
-/// for every value.
+/// The size of an output in bytes above which only the first problem is reported, because a large output could have a
+/// problem for every value.
 const ALL_PROBLEMS_BYTES_MAX: usize = 256 << 10;
 const PROBLEMS_MAX: usize = 10;
 const PROBLEM_CHARS_MAX: usize = 300;

@@ -21,7 +21,7 @@ impl Chance {
         self.0.below(end)
     }
 
-    /// Returns a number from `low` to `high`, both included.
+    /// Returns a random number from `low` to `high`, both included.
     pub(super) fn between(&mut self, low: u32, high: u32) -> u32 {
         u32::try_from(self.0.between(i64::from(low), i64::from(high))).unwrap_or(low)
     }
@@ -38,7 +38,7 @@ impl Chance {
         from.keys().nth(self.below(from.len())).cloned()
     }
 
-    /// Returns one word of a list that must not be empty.
+    /// Returns a random word of this list, which must not be empty.
     pub(super) fn word_of(&mut self, words: &[&str]) -> String {
         words.get(self.below(words.len())).copied().unwrap_or_default().to_owned()
     }

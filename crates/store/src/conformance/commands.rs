@@ -156,8 +156,8 @@ impl ConformanceScript {
                 let any = self.chance.pick(WorkflowStatus::ALL);
                 let status = self.chance.pick(legal).filter(|_| self.chance.percent(90)).or(any);
                 let status = status.unwrap_or(WorkflowStatus::Paused);
-                // Only one of these four courses is to suspend the workflow, because a workflow that is not running
-                // accepts few other commands.
+                // Only one of the four courses suspends the workflow, because a workflow that is not running accepts
+                // few other commands.
                 let courses = [Course::Start, Course::Resume, Course::Resume, Course::Suspend];
                 match self.chance.pick(&courses).filter(|_| self.chance.percent(25)) {
                     Some(course) => Command::Steer { workflow, course },

@@ -11,9 +11,9 @@ use crate::Store;
 
 const NOW: i64 = 1_800_000_000_000;
 
-/// Registers agents whose slugs (short names) begin with the same word: first one agent more than a connection may
-/// have, so the last of these is refused, and then agents whose slugs end in numbers. Checks that all slugs are
-/// different.
+/// Registers agents whose slugs (short names) begin with the same word, and checks that all slugs are different. First
+/// registers one agent more than a connection may have, so the last one is refused. Then registers agents whose slugs
+/// end in numbers.
 pub(super) async fn keeps_slugs_apart(store: &dyn Store, oracle: &mut Oracle) {
     let mut serial = 0;
     let mut register = |name: String, slug: Option<&str>, session: Option<SessionId>| {

@@ -18,7 +18,8 @@ pub(super) struct Oracle {
 }
 
 impl Oracle {
-    /// Returns an oracle with the present contents of a store. An oracle computes the answers that the store must give.
+    /// Returns an oracle with the present contents of a store. An oracle computes, with the engine's own tables, the
+    /// answers that the store must give.
     pub(super) async fn of(store: &dyn Store) -> Self {
         let text = ExportText::default();
         must(export(store, text.clone()).await, "export");
@@ -39,8 +40,8 @@ impl Oracle {
         &self.contents.heads
     }
 
-    /// Decides the command on the oracle's own tables in memory, and applies to them the row writes that follow from
-    /// its events.
+    /// Decides the command on the oracle's own tables in memory, and writes the result to these tables. A store must
+    /// give the same result.
     pub(super) fn act(&mut self, order: &StoreOrder) -> Change {
         let job = order.job();
         let contents = &mut self.contents;
@@ -83,7 +84,7 @@ impl Oracle {
     }
 }
 
-/// An export that is kept in memory.
+/// The text of an export, which is kept in memory instead of a file.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ExportText(Arc<Mutex<Vec<u8>>>);
 

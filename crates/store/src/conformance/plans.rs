@@ -53,7 +53,7 @@ pub(super) fn maybe_json(chance: &mut Chance) -> Option<Json> {
 pub(super) fn task(chance: &mut Chance, name: String, earlier: &[String], tables: &Tables) -> PlanTask {
     let mut task = PlanTask::named(name);
     for _ in 0..chance.below(3) {
-        // This loop may add the same dependency twice. The engine counts it once.
+        // The loop may add the same dependency twice. The engine must count it once.
         task.depends_on.extend(chance.pick(earlier));
     }
     if chance.percent(15) {

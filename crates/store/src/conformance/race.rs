@@ -1,5 +1,5 @@
-//! Races: many callers on separate connections want the same tasks, approvals or names at once. No caller may see a
-//! fault.
+//! Races: many callers on separate connections want the same tasks, approvals or names at the same time. No caller may
+//! see a fault (a failure of the store).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
@@ -201,7 +201,8 @@ impl RaceField {
         assert_eq!(span, u32::try_from(CALLERS * 4).ok(), "no number is left out");
     }
 
-    /// Lets all callers open the standing list at the same moment, and checks that one of them creates it.
+    /// Lets all callers open the standing list (the one workflow for single tasks) at the same moment. Checks that
+    /// exactly one of them creates it.
     async fn standing_list(self: &Arc<Self>) {
         let opened = self
             .all(|field, place| async move {
@@ -353,14 +354,14 @@ impl RaceField {
         }
     }
 
-    /// Checks that at most three tasks of a workflow run at once when its limit is three.
+    /// Checks that at most three tasks of a workflow run at the same time when its limit is three.
     async fn limit(self: &Arc<Self>, agents: &[AgentId]) {
         let names = (0..30).map(|number| PlanTask::named(format!("task {number}")));
         let (workflow, _) = self.workflow(create(Some(3)), names.collect()).await;
         assert_eq!(self.claim_next(workflow, agents).await, 3, "claims under a limit of three");
     }
 
-    /// Checks that tasks that change the same files do not run at once.
+    /// Checks that tasks that change the same files do not run at the same time.
     async fn touches(self: &Arc<Self>, agents: &[AgentId]) {
         let task =
             |number| PlanTask { touches: vec!["src/**".to_owned()], ..PlanTask::named(format!("task {number}")) };

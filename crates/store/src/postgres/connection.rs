@@ -36,11 +36,11 @@ pub(super) fn config(url: &str) -> Result<Config, Fault> {
     Ok(config)
 }
 
-/// Returns the URL without the user, the password and the parameters, for error messages. A parameter of the URL may
-/// be a password, too.
+/// Returns the URL without the user, the password and the parameters, for error messages. The parameters are removed
+/// because one of them may be a password, too.
 fn without_password(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return "…".to_owned() };
-    // The part before `@` is removed first, because a password may contain `?` by mistake.
+    // First remove the part before `@`, then the parameters after `?`, because a password may contain `?` by mistake.
     let (hidden, rest) = rest.rsplit_once('@').map_or(("", rest), |(_, rest)| ("…@", rest));
     let (place, parameters) = rest.split_once('?').map_or((rest, ""), |(place, _)| (place, "?…"));
     format!("{scheme}://{hidden}{place}{parameters}")

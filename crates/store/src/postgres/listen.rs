@@ -143,7 +143,7 @@ async fn listen(wire: Weak<ListenConnection>) {
                 }
             }
             drop(strong);
-            // Wait until the next poll of the log is due, or until the connection ends.
+            // Wait until the next poll of the log is due, or until the connection to the server ends.
             let _ = tokio::time::timeout(LOOK, &mut receiving).await;
         }
         receiving.abort();

@@ -43,8 +43,8 @@ impl std::fmt::Debug for Postgres {
 
 impl Postgres {
     /// Connects to the server and migrates the database to the schema of this program. Any number of processes may do
-    /// this at once. `seed` is any random number; it distinguishes the cursors (positions in the log) of a new store
-    /// from the cursors of another store.
+    /// this at the same time. `seed` is any random number; it distinguishes the cursors (positions in the log) of a new
+    /// store from the cursors of another store.
     pub async fn open(url: &str, seed: u64) -> Result<Self, Fault> {
         let config = connection::config(url)?;
         let pool = connection::pool(config.clone())?;
@@ -127,8 +127,9 @@ impl Postgres {
     }
 }
 
-/// Runs the migrations under a lock, because two processes that start at once would create the same tables. Returns the
-/// generation of the store, a number that marks the cursors (positions in the log) of this store.
+/// Runs the migrations under a lock, because two processes that start at the same time would otherwise both create the
+/// same tables. Returns the generation of the store, a number that marks the cursors (positions in the log) of this
+/// store.
 async fn migrate(client: &Object, seed: u64) -> Result<i64, Fault> {
     client.batch_execute("BEGIN; SELECT pg_advisory_xact_lock(hashtextextended('handover migration', 0))").await?;
     client.batch_execute(sql::SCHEMA_TABLE).await?;
@@ -222,7 +223,8 @@ impl Store for Postgres {
 
     fn server_time(&self) -> Answer<'_, Option<Timestamp>> {
         Box::pin(async move {
-            // Do not retry this query, because the caller measures the time from the request to the answer.
+            // Do not retry this query, because the caller measures how long this function takes, and a retry would make
+            // the measured time too long.
             let rows = self.read(Statement::new(sql::SERVER_TIME, [])).await?;
             let now = rows.into_iter().next().map(|row| Columns::new("server time", row).int()).transpose()?;
             Ok(now.map(Timestamp))
@@ -234,8 +236,8 @@ impl Store for Postgres {
             rows.into_iter().next().map(|row| Columns::new("server identity", row).text()).transpose()
         };
         Box::pin(async move {
-            // A server may refuse to show its identifier. Then only the numbers of the database and the table identify
-            // the store.
+            // A server may refuse to show its identifier. Then only the numbers (oids) of the database and of its table
+            // `handover_meta` identify the store.
             let server = self.read(Statement::new(sql::SERVER_IDENTIFIER, [])).await.and_then(text).unwrap_or_default();
             let numbers = text(transaction::again(|| self.read(Statement::new(sql::STORE_NUMBERS, []))).await?)?;
             Ok(numbers.map(|numbers| format!("{}/{numbers}", server.unwrap_or_default())))

@@ -19,7 +19,7 @@ type PipelineRows = Vec<Vec<SqlValue>>;
 type PipelineWaiter<'a, T> = Pin<Box<dyn Future<Output = Result<T, Fault>> + Send + 'a>>;
 
 /// Sends all statements on one connection in order, without waiting for the first answer. When several of them fail,
-/// returns the first fault, because it caused the others.
+/// returns the first fault, because after it the server refuses all other statements of the transaction.
 pub(super) async fn run(
     client: &Object,
     first: Option<&str>,
@@ -72,9 +72,9 @@ async fn in_order<T>(waiting: Vec<PipelineWaiter<'_, T>>) -> Result<Vec<T>, Faul
     slots.into_iter().filter_map(Result::err).collect()
 }
 
-/// Runs the write operations and then the statement `last`, and returns the number that `last` gives. Single statements
-/// are sent without waiting for answers. An insert of many rows is split into statements with a few fixed numbers of
-/// rows, so that each such statement is prepared once.
+/// Runs the write operations and then the statement `last`. Returns the number that `last` gives. Single statements are
+/// sent without waiting for answers. An insert of many rows is split into statements of a few fixed sizes, so that the
+/// server prepares only one statement for each size.
 pub(super) async fn write(client: &Object, ops: Vec<Op>, last: Statement) -> Result<Option<i64>, Fault> {
     let mut single = Vec::new();
     for op in ops {

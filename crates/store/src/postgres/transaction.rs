@@ -15,20 +15,20 @@ use crate::log::Head;
 use crate::value::{SqlValue, Statement};
 use crate::{Job, load, record, sql};
 
-/// The number of times that a command is retried after a unique violation. Usually another transaction inserted the
-/// same key first. After this number of retries, the violation is a fault.
+/// The maximum number of retries of a command after unique violations (errors because a key exists already). Usually
+/// another transaction inserted the same key first. After these retries, the caller gets the violation as a fault.
 const RACES_MAX: u32 = 16;
 /// The statement that returns the number of the current transaction. `FATE` takes this number and returns the status of
 /// the transaction.
 const XID: &str = "SELECT pg_current_xact_id()::text::bigint";
 const FATE: &str = "SELECT pg_xact_status($1::bigint::text::xid8)";
 
-/// The result of one try to run a command.
+/// The result of one try to run a command in a transaction.
 enum TransactionTry {
     Done(Box<Change>),
     /// The decision needs more locks than this try took. The next try takes all of these locks.
     Grow,
-    /// The transaction had no effect. The fault says why.
+    /// The transaction had no effect, because of this fault.
     Failed(Fault),
     /// The connection broke after the commit was sent, so it is not known whether the transaction was committed.
     Unknown {
@@ -38,7 +38,7 @@ enum TransactionTry {
     },
 }
 
-/// The data with which a later check finds out whether a transaction was committed.
+/// The data with which the store later finds out whether a transaction was committed.
 struct Trail {
     /// The number of the transaction. After a crash, a server reuses the numbers of the transactions that it lost. So a
     /// committed transaction with this number may be a different one. The statement `witness` finds a row only if this
@@ -273,8 +273,8 @@ async fn committed(pool: &Pool, trail: &Trail, fault: Fault) -> Result<bool, Fau
             Ok(Some(SqlValue::Text(fate))) if fate == "aborted" => return Ok(false),
             Ok(Some(SqlValue::Text(fate))) if fate == "committed" => match &trail.witness {
                 // A change without a witness (a row that only this transaction can have written) only renewed
-                // something, such as a lease, or stored an answer. Repeating such a change has the same effect, so
-                // report it as not committed.
+                // something, such as a lease, or wrote other data that is not logged, such as the reply for an
+                // idempotency key. Repeating such a change has the same effect, so report it as not committed.
                 None => return Ok(false),
                 Some(witness) => match ask(pool, witness).await {
                     Ok(found) => return Ok(found.is_some()),
@@ -295,7 +295,7 @@ async fn committed(pool: &Pool, trail: &Trail, fault: Fault) -> Result<bool, Fau
     }
 }
 
-/// Runs a statement and returns the first value of its first row.
+/// Runs an SQL statement and returns the first value of its first row.
 async fn ask(pool: &Pool, statement: &Statement) -> Result<Option<SqlValue>, Fault> {
     let client = connect(pool).await?;
     let answers = pipeline::run(&client, None, std::slice::from_ref(statement)).await?;
@@ -343,7 +343,7 @@ enum FailureClass {
     /// The command may succeed when it is tried again: the server or the connection is not available, or two
     /// transactions conflict.
     Again,
-    /// Another transaction inserted the same key first. The next try loads that row.
+    /// Another transaction inserted a row with the same key first. The next try loads that row.
     Race,
     Final,
 }
@@ -362,7 +362,7 @@ fn class(fault: &Fault) -> FailureClass {
     }
 }
 
-/// Returns whether the error says that the server cannot be used at the moment: it ended the connection, starts or
+/// Returns true when the error says that the server cannot be used at the moment: it ended the connection, starts or
 /// stops, has no free connection, does not accept writes, or does not answer.
 pub(super) fn is_away(error: &tokio_postgres::Error) -> bool {
     match error.code() {

@@ -1,5 +1,5 @@
-//! Converts deliveries (the work of tasks and workflows in git) and conditions of the project to database columns and
-//! back.
+//! Converts deliveries (the work of tasks and workflows in git) and conditions (facts about the project that need a
+//! person) to database columns and back.
 
 use engine::Json;
 use engine::condition::{Condition, ConditionKind};
@@ -58,8 +58,8 @@ pub(crate) fn read_workflow_delivery(row: Vec<SqlValue>) -> Result<WorkflowDeliv
     })
 }
 
-/// Returns the result of the checks as the values of the columns check_outcome, check_why, check_text, check_run,
-/// check_of and check_ms.
+/// Returns the result of the checks of delivered work as the values of the columns check_outcome, check_why,
+/// check_text, check_run, check_of and check_ms.
 fn check(check: &CheckOutcome) -> [SqlValue; 6] {
     let null = || SqlValue::Null;
     match check {
@@ -140,8 +140,8 @@ fn read_work(row: &mut Columns) -> Result<DeliveredWork, Fault> {
     })
 }
 
-/// Returns the state as the values of the columns state, merged_into, before_commit, result_commit, actor, decided and
-/// kept_as.
+/// Returns the state of delivered work in git as the values of the columns state, merged_into, before_commit,
+/// result_commit, actor, decided and kept_as.
 fn state(state: &DeliveryState) -> [SqlValue; 7] {
     let word = state.status().as_str().into();
     let null = || SqlValue::Null;

@@ -1,4 +1,4 @@
-//! Workspaces, repositories and attachments (repositories of a workflow), as rows and back.
+//! Converts workspaces, repositories and attachments (repositories of a workflow) to database columns and back.
 
 use engine::workspace::{Attachment, Repository, Workspace, WorkspaceStatus};
 

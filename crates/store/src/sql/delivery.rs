@@ -1,4 +1,5 @@
-//! The SQL statements about deliveries (the work of tasks and workflows in git) and conditions of the project.
+//! The SQL statements about deliveries (the work of tasks and workflows in git) and conditions (facts about the project
+//! that need a person).
 
 macro_rules! delivered_columns {
     () => {

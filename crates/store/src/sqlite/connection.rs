@@ -14,7 +14,7 @@ use crate::{migrate, sql};
 /// The settings of a connection, which differ between the writer and the readers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ConnectionSettings {
-    /// The size of the page cache, in KiB.
+    /// The size of SQLite's page cache for this connection, in KiB.
     cache_kib: u32,
     writes: bool,
 }

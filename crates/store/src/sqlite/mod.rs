@@ -1,5 +1,6 @@
 //! The SQLite store. One writer thread runs several commands in one durable transaction. Readers use their own
-//! connections. A file lock orders the writers of different processes. See docs/decisions/0002 and 0003.
+//! connections. A file lock lets the writers of different processes write one after the other. See docs/decisions/0002
+//! and 0003.
 
 mod connection;
 mod mount;
@@ -73,8 +74,9 @@ impl Statistics {
 pub struct Sqlite {
     path: PathBuf,
     options: Options,
-    /// The sending end of the channel to the writer thread. The channel is unbounded, because a bounded one allocates
-    /// all its slots at once, a megabyte. The semaphore `places` bounds the number of waiting commands instead.
+    /// The sending end of the channel to the writer thread. The channel is unbounded, because a bounded channel
+    /// allocates the memory for all its slots when it is created, about a megabyte. The semaphore `places` bounds the
+    /// number of waiting commands instead.
     sender: Mutex<Option<Sender<WriterRequest>>>,
     places: Arc<Semaphore>,
     /// A channel that disconnects when the writer thread ends.
@@ -93,9 +95,9 @@ impl std::fmt::Debug for Sqlite {
 }
 
 impl Sqlite {
-    /// Opens the database file, and creates it when it is missing. Any number of processes may do this at once. `seed`
-    /// is any random number; it distinguishes the cursors (positions in the log) of a new store from the cursors of
-    /// another store.
+    /// Opens the database file, and creates it when it is missing. Any number of processes may do this at the same
+    /// time. `seed` is any random number; it distinguishes the cursors (positions in the log) of a new store from the
+    /// cursors of another store.
     pub async fn open(path: &Path, seed: u64) -> Result<Self, Fault> {
         Self::open_with(path, seed, Options::default()).await
     }
@@ -173,8 +175,8 @@ impl Sqlite {
         let answer = match tokio::time::timeout(self.options.wait_max, &mut receiver).await {
             Ok(answer) => answer,
             Err(_) if ticket.take() => return Err(Fault::Busy { seconds: self.options.wait_max.as_secs() }),
-            // Here the caller's time limit is over, but the writer has already started this command. So wait for its
-            // answer, which comes soon.
+            // The caller's time limit is over, but the writer has already started this command. So wait for the answer,
+            // which comes soon.
             Err(_) => receiver.await,
         };
         answer.map_or(Err(Fault::Closed), |told| told.result)

@@ -45,9 +45,9 @@ fn existing(path: &Path) -> Option<PathBuf> {
     absolute.ancestors().find_map(|folder| folder.canonicalize().ok())
 }
 
-/// Returns the type of the mount that holds a folder: among the mounts whose mount point begins the folder's path, it
-/// is the mount with the longest mount point. When two mounts have the same mount point, the later line counts, because
-/// its mount hides the earlier mount.
+/// Returns the type of the file system that holds a folder. The mount with the longest mount point at the beginning of
+/// the folder's path decides. When two mounts have the same mount point, the later line counts, because its mount hides
+/// the earlier one.
 fn kind(mounts: &str, folder: &Path) -> Option<String> {
     let mut found: Option<(usize, &str)> = None;
     for line in mounts.lines() {

@@ -35,8 +35,8 @@ impl Queue {
         Ok(Self { file, path })
     }
 
-    /// Waits for the file lock without a time limit, because each caller of a waiting command has its own limit. If the
-    /// lock is not free at once, calls `before` before it waits.
+    /// Waits for the file lock without a time limit, because each caller of a waiting command has its own limit. If
+    /// another process holds the lock, calls `before` before it waits.
     pub(super) fn wait(&self, before: impl FnOnce()) -> std::io::Result<WriteTurn<'_>> {
         if self.file.try_lock().is_ok() {
             return Ok(WriteTurn { queue: self });

@@ -17,7 +17,8 @@ use crate::value::{Columns, SqlValue, Statement};
 use crate::watch::Bell;
 use crate::{Sink, StateQuestion, guarded, load, sql};
 
-/// The maximum number of reads at once. Further reads wait until one ends. Each reader has a small page cache.
+/// The maximum number of reads that run at the same time. Further reads wait until one ends. Each reader has its own
+/// connection with a small page cache.
 const READERS_MAX: usize = 8;
 
 #[derive(Debug)]

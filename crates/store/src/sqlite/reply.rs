@@ -1,5 +1,5 @@
-//! Delivers the answers of the writer thread to the callers. The answers of one transaction reach an async runtime with
-//! one wake-up.
+//! Delivers the answers of the writer thread to the callers. The writer wakes an async runtime only once for all
+//! answers of one transaction.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -57,10 +57,10 @@ impl<T> ReplySender<T> {
 
 type DueReply = (ReplySender<Change>, Change);
 
-/// The answers of one transaction that are not delivered yet. Waking a runtime from another thread takes a system call.
-/// So the writer wakes only the first caller, and that caller wakes the others inside the runtime at almost no cost.
-/// The first caller and the writer both hold this list, and the answers are delivered when one of them drops the list.
-/// So the other callers get their answers even when the runtime does not run the first caller.
+/// The answers of one transaction that are not delivered yet. Waking a runtime from another thread takes a system call,
+/// so the writer wakes only the first caller. That caller wakes the others inside the runtime at almost no cost. The
+/// first caller and the writer both hold this list, and the answers are delivered when one of them drops it. So the
+/// other callers get their answers even when the runtime does not run the first caller.
 #[derive(Default)]
 pub(super) struct Others(Arc<Mutex<Vec<DueReply>>>);
 

@@ -1,4 +1,5 @@
-//! The writer: one thread that takes the waiting commands, runs them in one transaction, and answers after the commit.
+//! The writer of the SQLite store: one thread that takes the waiting commands, runs them in one transaction, and
+//! answers after the commit.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -38,15 +39,15 @@ pub(super) struct Writer {
     pub(super) queue: Arc<Queue>,
     pub(super) bell: Bell,
     pub(super) statistics: Arc<Statistics>,
-    /// The answers to the last batch of commands that are not sent yet. Dropping this value sends them.
+    /// The answers to the last batch of commands, if they are not sent yet. Dropping this value sends them.
     pub(super) untold: Others,
 }
 
 /// The maximum number of commands in one transaction; further commands wait for the next one. The number is large
 /// enough to share the cost of a commit, and small enough to keep the wait short.
 const BATCH_MAX: usize = 128;
-/// The time that the writer thread waits for new commands of the callers that it just answered. Callers often send the
-/// next command at once.
+/// The time that the writer thread waits for new commands of the callers that it just answered. Callers often send
+/// their next command immediately.
 const GATHER: Duration = Duration::from_micros(50);
 
 /// The time that the writer thread stays awake after its last batch of commands before it sleeps.
@@ -72,8 +73,9 @@ impl Writer {
         }
     }
 
-    /// Waits for the next request. A caller that was just answered often asks again at once, and waking a thread takes
-    /// longer than staying awake. So the writer stays awake for a moment and yields to threads that have work.
+    /// Waits for the next request. A caller that was just answered often sends its next request immediately, and waking
+    /// a thread takes longer than staying awake. So the writer stays awake for a moment and yields to threads that have
+    /// work.
     fn next(&mut self, requests: &Receiver<WriterRequest>) -> Result<WriterRequest, RecvError> {
         #[expect(clippy::disallowed_methods, reason = "bounds how long it stays awake")]
         let began = std::time::Instant::now();
@@ -94,8 +96,8 @@ impl Writer {
     /// other commands.
     fn commit(&mut self, mut batch: Vec<WriterWaiter>) {
         let queue = Arc::clone(&self.queue);
-        // The callers of the last batch of commands must not wait for other processes. So when the file lock is not
-        // free at once, send their answers first, by dropping the old value of `untold`.
+        // When another process holds the file lock, send the answers to the last batch of commands, by dropping the old
+        // value of `untold`. The callers of that batch must not wait for other processes.
         let turn = queue.wait(|| self.untold = Others::default());
         // Drop the commands whose callers gave up during the wait.
         batch.retain(|(_, reply)| reply.begin());
@@ -104,8 +106,8 @@ impl Writer {
         }
         if let Err(cause) = &turn {
             for (_, reply) in batch {
-                // Every caller of the batch gets this error. An I/O error cannot be cloned, so make a copy for each of
-                // them.
+                // Make a copy of the error for each caller of the batch, because every caller gets it and an I/O error
+                // cannot be cloned.
                 let cause = std::io::Error::new(cause.kind(), cause.to_string());
                 reply.send(Err(queue.fault(cause)));
             }
@@ -124,8 +126,8 @@ impl Writer {
         };
         self.mend();
         if busy {
-            // Here another program holds SQLite's own lock. Each command alone would have to wait for this lock, too,
-            // so fail all commands.
+            // Another program holds SQLite's own lock here. Fail all commands of the batch, because a command in its
+            // own transaction would have to wait for this lock, too.
             drop(turn);
             batch.into_iter().for_each(|(_, reply)| reply.send(Err(Fault::Busy { seconds: BUSY_MAX.as_secs() })));
             return;
@@ -160,7 +162,7 @@ impl Writer {
         self.statistics.commands.fetch_add(u64::try_from(commands).unwrap_or(0), Ordering::Relaxed);
     }
 
-    /// Rolls back the failed transaction. Opens a new connection when the rollback fails.
+    /// Rolls back the failed transaction. Opens a new connection to the database file when the rollback fails.
     fn mend(&mut self) {
         if self.connection.is_autocommit() || self.connection.execute_batch("ROLLBACK").is_ok() {
             return;
@@ -200,8 +202,8 @@ impl Writer {
 }
 
 /// Takes the commands that wait. When only few wait after a large batch, this function first waits a moment for the
-/// callers that were just answered, because they often send the next command at once. Without this wait, large batches
-/// and batches of one command would alternate.
+/// callers that were just answered, because they often send their next command immediately. Without this wait, large
+/// batches and batches of one command would alternate.
 fn gather(
     first: WriterWaiter,
     requests: &Receiver<WriterRequest>,
@@ -270,8 +272,8 @@ fn transaction(connection: &Connection, jobs: &[&Job]) -> Result<Vec<Change>, Wr
 /// command finds the rows as the command before it left them.
 struct Batch<'c> {
     session: ConnectionSession<'c>,
-    /// The heads (number and hash of the last entry) of the topics. Each head is written once, after all commands of
-    /// the batch.
+    /// The head of each topic (log): the number and hash of its last entry. Each head is written once, after all
+    /// commands of the batch.
     heads: BTreeMap<String, Head>,
     /// The workflows and agents that earlier commands of the batch loaded. Most commands need them. When a command
     /// changes such a row, it also changes this copy, so the copy stays right. Tasks are not kept, because the
@@ -282,8 +284,8 @@ struct Batch<'c> {
 
 fn commit(connection: &Connection) -> Result<(), WriterFailure> {
     connection.execute_batch("COMMIT").map_err(|error| {
-        // The last page that SQLite writes completes a transaction. After a failed write this page is missing, so the
-        // transaction cannot come back. After a failed fsync the page may be in the file.
+        // The last page that SQLite writes completes a transaction. After a failed write this page is missing, so
+        // SQLite never treats the transaction as committed. After a failed fsync the page may be in the file.
         let unwritten = error.sqlite_error().is_some_and(|error| {
             error.code == ErrorCode::DiskFull || error.extended_code == rusqlite::ffi::SQLITE_IOERR_WRITE
         });

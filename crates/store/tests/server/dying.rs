@@ -13,7 +13,7 @@ use super::{Place, agents, alone, mailbox, message, shared};
 const WRITERS: u64 = 8;
 const MESSAGES: u64 = 60;
 
-/// Kills the connections that match a condition, and returns their number.
+/// Kills the server's connections that match an SQL condition. Returns the number of killed connections.
 async fn kill(client: &Client, which: &str) -> usize {
     let sql = format!("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {which}");
     must(client.query(&sql, &[]).await, "kill").len()

@@ -69,7 +69,8 @@ impl<'t> EstimateJudge<'t> {
 struct TableFigures {
     estimate: usize,
     texts_below: usize,
-    /// The estimated number of tokens of a text, divided by its real number: the lowest of these ratios.
+    /// The lowest ratio among the texts. The ratio of a text is its estimated number of tokens divided by its real
+    /// number.
     lowest: f64,
     pieces_below: usize,
 }
@@ -78,11 +79,12 @@ struct TableFigures {
 struct JudgedText<'j, 't> {
     judge: &'j mut EstimateJudge<'t>,
     text: &'j str,
-    /// The position in the text after the last piece (such as a word) that was read.
+    /// The position in the text at which the next piece (such as a word) begins.
     start: usize,
     pieces: usize,
     weights: [u64; 2],
-    /// For each price table, the number of pieces that weigh less than their real number of tokens.
+    /// For each price table, the number of pieces of text whose weight (estimated token cost) is below their real
+    /// number of tokens.
     below: [usize; 2],
 }
 

@@ -10,11 +10,11 @@ use wire::tokens::prices::{PRICE_COUNT, PRICE_RANGE, PriceTable};
 
 use crate::samples::PieceSample;
 
-/// The factor by which a difference counts more when the estimated weight is too low. The estimate is meant as an upper
-/// bound, so a weight that is too low is worse than a weight that is too high.
+/// The factor by which a difference counts more when the estimated weight (token cost) is too low. The estimate is
+/// meant as an upper bound, so a weight that is too low is worse than a weight that is too high.
 const UNDER_FACTOR: f64 = 8.0;
 /// The factor with which the square of each price is added to the sum that the fit minimizes. It keeps a price near 0
-/// when only few pieces use the price.
+/// when only few pieces of text use the price.
 const RIDGE: f64 = 1e-4;
 /// The numbers of passes in which all prices are improved, first as fractions, then as whole numbers. Further passes
 /// change the sum of squares by less than a thousandth.
@@ -43,8 +43,8 @@ struct PriceFit<'s> {
     /// For each index in the price table, the pieces of text that have the price at this index.
     uses: Vec<Vec<PriceUse>>,
     prices: Vec<f64>,
-    /// The weight (estimated token cost) of each piece of text with the current prices. It may be lower than the least
-    /// weight of the piece.
+    /// The estimated number of tokens of each piece of text, computed with the current values of `prices`. The estimate
+    /// in `wire::tokens` also has a minimum for each piece. This value ignores that minimum, so it may be lower.
     weights: Vec<f64>,
 }
 
@@ -93,8 +93,8 @@ impl<'s> PriceFit<'s> {
     }
 }
 
-/// Returns the difference between the weight of a piece and its real number of tokens, and the factor with which the
-/// squared difference counts in the fit.
+/// Returns the difference between the weight (estimated token cost) of a piece of text and its real number of tokens.
+/// Also returns the factor with which the squared difference counts in the fit.
 fn difference(sample: &PieceSample, weight: f64) -> (f64, f64) {
     let (real, least) = ((sample.tokens as u64 * UNIT) as f64, sample.least as f64);
     // The estimate uses `least` instead of a lower weight. When `least` is enough for the real number of tokens, only a

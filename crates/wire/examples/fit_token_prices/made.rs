@@ -1,5 +1,5 @@
 //! Makes texts that real folders rarely contain: words with typing errors, and random characters. Without these texts,
-//! the fit would leave the price of a sequence of letters that occurs in no folder at 0.
+//! a sequence of letters that occurs in no folder would get the price 0.
 
 use chance::SeededRandom;
 
@@ -23,8 +23,8 @@ const MARKS: &[u8] = b"!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~ ";
 const PRINTABLE: &[u8] =
     b"!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 
-/// The kinds of random texts. Each kind has the characters of its words, the most characters of a word, and the text
-/// after each word.
+/// The kinds of random texts. Each kind has the characters of its words, the maximum number of characters of a word,
+/// and the text after each word.
 const KINDS: [(&[u8], usize, &str); 8] = [
     (LETTERS, 12, " "),
     (LETTERS, 12, "\n"),

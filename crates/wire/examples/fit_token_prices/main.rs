@@ -27,7 +27,7 @@ usage: fit_token_prices FOLDER... [--judge FOLDER...] [--write]
 Fits the prices to four fifths of the texts in the folders, and compares the estimates with the prices of the source and
 with the fitted prices. Texts in the folders after --judge are only compared. --write writes the fitted prices to the source.";
 
-/// The arguments of the program.
+/// The command line arguments of this program, as `USAGE` shows them.
 #[derive(Default)]
 struct FitArguments {
     folders: Vec<PathBuf>,

@@ -23,12 +23,12 @@ impl PiecePrices for PricePlaces {
 #[derive(Debug)]
 pub(crate) struct PieceSample {
     pub(crate) prices: PricePlaces,
-    /// The least weight (token cost) of the piece of text.
+    /// The lowest weight (token cost) that the piece of text can have. It is used when the sum of the prices is lower.
     pub(crate) least: i64,
     /// The number of tokens that the real tokenizer makes of the piece of text.
     pub(crate) tokens: usize,
-    /// The share of this piece among all pieces of a folder, multiplied by the importance of the folder, and added up
-    /// over all folders.
+    /// The importance of the piece for the fit. In each folder, it is the share of the piece among all pieces,
+    /// multiplied by the importance of the folder. The values of all folders are added.
     pub(crate) importance: f64,
 }
 
@@ -57,7 +57,7 @@ pub(crate) fn collect(folders: &[TextFolder], tokenizer: &CoreBPE) -> Vec<PieceS
 #[derive(Default)]
 struct PieceCounter<'t> {
     text: &'t str,
-    /// The position in the text after the last piece (such as a word) that was read.
+    /// The position in the text at which the next piece (such as a word) begins.
     start: usize,
     pieces: HashMap<&'t str, CountedPiece>,
 }

@@ -40,7 +40,7 @@ impl TextFolder {
     }
 }
 
-/// Reads all files below a folder that are texts in UTF-8, in the order of their paths.
+/// Reads all UTF-8 text files below a folder, in the order of their paths.
 pub(crate) fn read_folder(folder: &Path) -> io::Result<TextFolder> {
     let mut texts = Vec::new();
     for path in files(folder)? {

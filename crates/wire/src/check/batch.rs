@@ -89,8 +89,8 @@ pub(crate) fn document(case: &Value) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// The most bytes that the field `parts` of a test case may expand to. A test case with more is refused. Without this
-/// limit, a few characters could ask for any amount of memory.
+/// The maximum number of bytes to which the field `parts` of a test case may expand. A test case with more is refused.
+/// Without this limit, a few characters could ask for any amount of memory.
 const PARTS_BYTES_MAX: usize = 64 << 20;
 
 fn base64(text: &str) -> Option<Vec<u8>> {

@@ -1,5 +1,6 @@
-//! Checks the small documents around a handoff contract: an update to merge into a stored contract, the URL of a git
-//! remote, a reference to a resource in another repository, and a sequence of status events.
+//! Checks the small documents around a handoff contract (an agent's report at the end of its turn): an update of stored
+//! facts about the project, the URL of a git remote, a reference to a resource in another repository, and a sequence of
+//! status events.
 
 use super::{CheckFinding, CheckNote, DocumentKind, Severity, refused};
 use crate::handoff::{Machine, NoIdentity, Reference, identity, merge_all};

@@ -9,8 +9,8 @@ use super::piece::{LEAST, PieceContent, PieceField, first_words, share};
 use crate::json::{Number, Value, object};
 use crate::tokens::{UNIT, weight};
 
-/// The most weight (token cost) that the summary may take when a checkpoint is shown as one line. A longer summary is
-/// cut.
+/// The maximum weight (token cost) that the summary may take when a checkpoint is shown as one line. A longer summary
+/// is cut.
 const LINE: u64 = 16 * UNIT;
 /// The weight (token cost) of the braces around one object in a JSON list and of the comma after the object.
 const BRACES: u64 = 2 * UNIT;
@@ -142,8 +142,8 @@ struct Spend<'e, 'f> {
 }
 
 impl Spend<'_, '_> {
-    /// Raises checkpoints to the level of detail `to`, newest first. Stops at the first checkpoint whose cost would
-    /// leave less than `keep` of the remaining weight (token cost).
+    /// Raises checkpoints to the level of detail `to`, newest first. At least `keep` of the weight (token cost) must
+    /// stay unspent, so this function stops at the first checkpoint that would cost too much.
     fn raise(&mut self, levels: &mut [CheckpointLevel], to: CheckpointLevel, keep: u64) {
         for (entry, level) in self.entries.iter().zip(levels) {
             let to = to.min(entry.wanted);

@@ -92,7 +92,7 @@ impl Cuts {
     }
 }
 
-/// Returns the most weight (token cost) that the list of cut pieces may have in a reply of `task_load_context` of
+/// Returns the maximum weight (token cost) that the list of cut pieces may have in a reply of `task_load_context` of
 /// weight `total`. A heavier list is shortened.
 pub(super) fn budget(total: u64) -> u64 {
     (total / 8).max(16 * UNIT)

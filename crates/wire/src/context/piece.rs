@@ -19,9 +19,9 @@ const SMALL: u64 = 6 * UNIT;
 const WORD_BYTES_MAX: usize = 24;
 /// The number of characters that [`first_words`] shows of every text, even when they cost more tokens than the budget.
 const FEW_CHARACTERS: usize = 4;
-/// The deepest nesting of a JSON value in the reply of `task_load_context`. A deeper value is shown as a text. The
-/// reply adds a few levels around the value, and clients may refuse JSON that is nested deeper than [`DEPTH_MAX`], as
-/// our own parser does.
+/// The maximum nesting depth of a JSON value in the reply of `task_load_context`. A deeper value is shown as a text.
+/// The reply adds a few levels around the value, and clients may refuse JSON that is nested deeper than [`DEPTH_MAX`],
+/// as our own parser does.
 const VALUE_DEPTH_MAX: usize = DEPTH_MAX - 8;
 
 /// The value of one field in the reply of `task_load_context`. The variants differ in how the value can be cut.
@@ -91,7 +91,8 @@ impl<'f> PieceField<'f> {
     /// Renders as much of the field as the weight (token cost) `grant` allows.
     pub(super) fn render(&self, grant: u64) -> Rendered {
         let whole = grant >= self.want;
-        // Subtracts the weight (token cost) of the field's name with its quotes, the colon and the comma.
+        // Subtract the weight (token cost) of the field's name with its quotes, the colon and the comma. The rest is
+        // the room for the value.
         let room = grant.saturating_sub(weight(self.name) + 2 * UNIT);
         let part = |text: &str| match cut(text, room) {
             Some((text, left_out)) => Rendered { value: Some(text.into()), left_out },
@@ -112,7 +113,8 @@ impl<'f> PieceField<'f> {
     }
 }
 
-/// Returns the first items of a list that fit into the weight (token cost) `room`. The last of these items may be cut.
+/// Returns as many items from the beginning of a list as fit into the weight (token cost) `room`. The last returned
+/// item may be cut.
 fn first_items(items: &[&str], room: u64) -> Rendered {
     let mut left = room;
     let mut kept: Vec<Value> = Vec::new();
@@ -130,9 +132,9 @@ fn first_items(items: &[&str], room: u64) -> Rendered {
     Rendered { value: (!kept.is_empty()).then(|| kept.into()), left_out }
 }
 
-/// Shares a budget (token cost) among fields. A small field gets all that it wants, and the larger fields get equal
-/// shares. When an equal share would be less than [`LEAST`], the last of the larger fields gets nothing, and its share
-/// goes to the other fields.
+/// Divides a budget (a weight, that is, a token cost) among fields of the reply of `task_load_context`. A small field
+/// gets all that it wants, and the larger fields get equal shares. When an equal share would be less than [`LEAST`],
+/// the last of the larger fields gets nothing, and its share goes to the other fields.
 pub(super) fn share(fields: &[PieceField<'_>], budget: u64) -> Vec<u64> {
     let least: u64 = fields.iter().map(|field| field.least).sum();
     let mut wants: Vec<u64> = fields.iter().map(|field| field.want - field.least).collect();
@@ -146,8 +148,8 @@ pub(super) fn share(fields: &[PieceField<'_>], budget: u64) -> Vec<u64> {
     }
 }
 
-/// Returns the largest weight (token cost) `n` for which all fields together stay within the budget if each field takes
-/// the weight that it wants, but at most `n`.
+/// Returns the largest limit `n` for the weight (token cost) of one field with which all fields together fit into the
+/// budget. A field that wants less than `n` takes only the weight that it wants.
 pub(super) fn level(wants: &[u64], budget: u64) -> u64 {
     let mut sorted = wants.to_vec();
     sorted.sort_unstable();

@@ -1,5 +1,5 @@
 //! The lists of other tasks in the reply of `task_load_context`. This module decides how many tasks a list shows, and
-//! how much of their outcomes.
+//! how much of each task's outcome.
 
 use engine::Json;
 use engine::task::{Task, TaskState};

@@ -15,8 +15,8 @@ pub(super) struct WantedContext {
     pub(super) prior_detail: bool,
     pub(super) siblings: bool,
     pub(super) dependencies: bool,
-    /// Tells whether the whole history of checkpoints (progress notes of the task) gets its tokens before any other
-    /// part of the reply.
+    /// True when the whole history of checkpoints (progress notes of the task) gets its tokens before any other part of
+    /// the reply.
     pub(super) history: bool,
     /// The number of newest checkpoints (progress notes of the task) that the caller wants with their detail.
     pub(super) detailed: u32,

@@ -28,7 +28,7 @@ fn is_media_type(text: &str) -> bool {
     is_name(kind) && is_name(subtype) && !trailing && parameters(rest)
 }
 
-/// Tells whether a text is a restricted name of RFC 6838, such as each half of `type/subtype`.
+/// Returns true when a text is a restricted name of RFC 6838, such as each half of `type/subtype`.
 fn is_name(text: &str) -> bool {
     let letter = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&byte);
     (1..=127).contains(&text.len())
@@ -40,7 +40,7 @@ fn is_token(byte: u8) -> bool {
     byte.is_ascii_graphic() && !b"()<>@,;:\\\"/[]?=".contains(&byte)
 }
 
-/// Tells whether a text is a sequence of a media type's parameters: `;` token `=` value, zero or more times.
+/// Returns true when a text is a sequence of a media type's parameters: `;` token `=` value, zero or more times.
 fn parameters(mut rest: &str) -> bool {
     const BLANKS: [char; 2] = [' ', '\t'];
     while !rest.is_empty() {
@@ -75,7 +75,7 @@ fn quoted(text: &str) -> Option<usize> {
     }
 }
 
-/// Tells whether a media type matches an entry of the list of types that a review provider accepts. Entries are
+/// Returns true when a media type matches an entry of the list of types that a review provider accepts. Entries are
 /// `type/subtype`, `type/*` or `*/*`. Parameters and letter case are ignored.
 pub fn is_listed<'l>(media_type: &str, listed: impl IntoIterator<Item = &'l str>) -> bool {
     let essence = |text: &str| text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
@@ -88,7 +88,7 @@ pub fn is_listed<'l>(media_type: &str, listed: impl IntoIterator<Item = &'l str>
     })
 }
 
-/// Tells whether a text may be an entry of the list of media types that a review provider accepts.
+/// Returns true when a text may be an entry of the list of media types that a review provider accepts.
 pub fn is_listable(entry: &str) -> bool {
     match entry.strip_suffix("/*") {
         Some("*") => true,

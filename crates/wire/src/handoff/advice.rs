@@ -1,5 +1,5 @@
-//! The optional fields of a handoff contract (an agent's report at the end of its turn). They only inform people. A
-//! wrong value in them causes a warning, but never makes a contract invalid.
+//! Optional fields of a handoff contract (an agent's report at the end of its turn), such as the summary and the memory
+//! suggestions. They only inform people. A wrong value in them causes a warning, but never makes a contract invalid.
 
 use super::field::{ContractSource, ExtraMembers, Lenient, Listing, ObjectWriting, stated};
 use super::looping::number;
@@ -24,7 +24,7 @@ vocabulary! {
     }
 }
 
-/// The agent's summary of its turn for a person. No other field of a handoff contract is written for people.
+/// The agent's summary of its turn, written for a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PersonSummary(NonBlank);
 
@@ -53,7 +53,7 @@ pub struct Memorial {
 pub struct Consumption {
     /// The number of tokens that the agent used, an integer of at least 0.
     tokens_used: Number,
-    /// The used percentage of the context window, from 0 to 100.
+    /// The percentage of the context window that the agent used, from 0 to 100.
     pct_window: Number,
     extra: ExtraMembers,
 }
@@ -87,7 +87,7 @@ pub(super) fn memory_suggestions(node: Option<&JsonNode<'_>>, findings: &mut Fin
 }
 
 pub(super) fn memorials(node: Option<&JsonNode<'_>>, findings: &mut Findings<'_>) -> Lenient<Listing<Memorial>> {
-    // Collects the memory suggestions whose type or class is not a legal word. The warnings about them are added last,
+    // Collect the memory suggestions whose type or class is not a legal word. The warnings about them are added last,
     // after the warnings about the suggestions that are skipped.
     let mut off_list = Vec::new();
     let source = findings.source;

@@ -55,7 +55,8 @@ impl HandoffStatus {
     }
 }
 
-/// The optional fields of a handoff contract. They only inform people and never make a contract invalid.
+/// The optional fields of a handoff contract. A wrong value in them causes a warning, but never makes the contract
+/// invalid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Optional {
     pub(super) summary: Lenient<PersonSummary>,

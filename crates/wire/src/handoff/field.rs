@@ -107,7 +107,7 @@ pub struct Listing<T> {
 }
 
 impl<T> Listing<T> {
-    /// Returns the well-formed elements of the list. Malformed elements were skipped.
+    /// Returns the well-formed elements of this list of a handoff contract. Malformed elements were skipped.
     pub fn kept(&self) -> &[T] {
         &self.kept
     }

@@ -85,7 +85,7 @@ pub(super) struct LiveWalk<'f, 't, 'n> {
     /// The index, in the list `update_contracts`, of the update that is searched for values of a running system, such
     /// as IP addresses and pod counts.
     update: usize,
-    /// The path from the payload of the update to the value that is checked now.
+    /// The path to the value that is checked now. It begins at the payload (the new values) of the update.
     path: Vec<PointerPart<'n>>,
     room: usize,
 }
@@ -201,7 +201,7 @@ fn is_live(named: NamedValue, text: &str) -> bool {
     }
 }
 
-/// Tells whether a text is the IP address of one machine. Returns false for a network in CIDR notation, a mask and
+/// Returns true when a text is the IP address of one machine. Returns false for a network in CIDR notation, a mask and
 /// localhost: these are configuration and not values that a running system reports.
 fn is_address(text: &str) -> bool {
     // The longest text of an IP address has 45 characters; brackets and a port add 8.
@@ -215,7 +215,7 @@ fn is_address(text: &str) -> bool {
     })
 }
 
-/// Tells whether a text is a host name that a cloud provider generates for a load balancer.
+/// Returns true when a text is a host name that a cloud provider generates for a load balancer.
 fn is_load_balancer(text: &str) -> bool {
     if text.len() > 253 || !text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.')) {
         return false;

@@ -62,7 +62,7 @@ impl LoopState {
         })
     }
 
-    /// Tells whether the loop may end. It may end when all iterations are used up, when the metric reaches the
+    /// Returns true when the loop may end. It may end when all iterations are used up, when the metric reaches the
     /// threshold, or when the metric or the threshold is missing.
     pub fn may_end(&self) -> bool {
         let below = |(metric, threshold): (&Number, &Number)| metric.compare(threshold).is_lt();

@@ -18,8 +18,8 @@ const WARNINGS_BYTES_MAX: usize = 16 << 20;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MergedContract {
     pub value: Value,
-    /// The warnings about values whose type changed, as `TYPE_CHANGED:<pointer into the stored contract>`. Each warning
-    /// occurs once.
+    /// The warnings about values of the stored project contract whose type changed. A warning has the form
+    /// `TYPE_CHANGED:<JSON pointer to the value>` and occurs once.
     pub warnings: Vec<String>,
 }
 
@@ -36,7 +36,7 @@ pub fn merge(stored: &Value, payload: &Value) -> MergedContract {
     merge_all(stored, [payload])
 }
 
-/// Merges the payloads of updates into a stored project contract, one after the other.
+/// Merges the payloads (new values) of updates into a stored project contract, one after the other.
 pub fn merge_all<'p>(stored: &Value, payloads: impl IntoIterator<Item = &'p Value>) -> MergedContract {
     let mut tree = MergeTree::Plain(stored.clone());
     let mut merging = Merging::default();
@@ -50,8 +50,8 @@ pub fn merge_all<'p>(stored: &Value, payloads: impl IntoIterator<Item = &'p Valu
     MergedContract { value: tree.into_value(), warnings: merging.warnings }
 }
 
-/// A stored value into which the payloads of updates are merged. A stored object gets an index of its members when an
-/// object is merged into it. A stored list gets an index of its elements when a list is merged into it.
+/// A stored value (a part of a project contract) into which updates are merged. A stored object gets an index of its
+/// members when an object is merged into it. A stored list gets an index of its elements when a list is merged into it.
 #[derive(Debug)]
 enum MergeTree {
     Plain(Value),
@@ -68,9 +68,10 @@ struct MergeFields {
 #[derive(Debug, Default)]
 struct MergeItems {
     items: Vec<MergeTree>,
-    /// The position in the list of the first record with each key. A record is an object that has a [`RecordKey`].
+    /// For each key, the position in the list of the first record with this key. A record is an object that has a
+    /// [`RecordKey`].
     records: HashMap<RecordKey, usize>,
-    /// The canonical JSON of all elements of the list that have no [`RecordKey`].
+    /// The elements of the list that have no [`RecordKey`], each as canonical JSON.
     others: HashSet<String>,
 }
 
@@ -110,8 +111,8 @@ impl MergeTree {
         }
     }
 
-    /// Builds the index of this stored object or list if the payload to merge into it is of the same type (object or
-    /// list).
+    /// Builds the index of this stored object or list before an update is merged into it. Does nothing unless the
+    /// update is of the same type (object or list).
     fn open(&mut self, payload: &Value) {
         match (&mut *self, payload) {
             (Self::Plain(Value::Object(members)), Value::Object(_)) => {
@@ -202,7 +203,8 @@ impl MergeItems {
     }
 }
 
-/// The state of a merge: the path to the value that is being merged, and the warnings so far.
+/// The state of a merge of updates into a stored project contract: the path to the value that is being merged, and the
+/// warnings so far.
 #[derive(Debug, Default)]
 struct Merging<'p> {
     path: Vec<PointerPart<'p>>,

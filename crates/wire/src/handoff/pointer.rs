@@ -15,7 +15,7 @@ pub(super) fn push_path(pointer: &mut String, path: &[PointerPart<'_>]) {
         match step {
             PointerPart::Name(name) => push_name(pointer, name),
             PointerPart::Index(index) => {
-                // Writing into a string does not fail.
+                // Ignore the result, because writing into a string never fails.
                 let _ = write!(pointer, "{index}");
             }
         }

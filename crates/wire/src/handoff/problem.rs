@@ -12,7 +12,7 @@ use crate::json::{JsonKind, JsonNode, Span};
 use crate::report::excerpt;
 use crate::text::is_blank;
 
-/// The most characters of a wrong value that a problem's code shows. The rest of the value is left out.
+/// The maximum number of characters of a wrong value that a problem's code shows. The rest of the value is left out.
 const VALUE_MAX: usize = 64;
 
 /// One problem of a handoff contract. The verdict on the contract lists it as one code.
@@ -31,7 +31,8 @@ pub struct HandoffProblem {
 enum CodeSubject {
     None,
     Index(u32),
-    /// The part of the code after the colon is a text, which is stored in [`Words::subject`].
+    /// The part of the problem's code after the colon is a text, such as `unknown` in `AGENT_ID:unknown`. The text is
+    /// stored in [`Words::subject`].
     Text,
 }
 
@@ -255,8 +256,7 @@ pub(super) fn shown<'n>(node: &'n JsonNode<'_>) -> Cow<'n, str> {
         return Cow::Borrowed(text);
     }
     let mut short = Short { text: String::new(), room: VALUE_MAX };
-    // Writing fails when the characters that `short` accepts are used up. The error is ignored, because the rest of the
-    // value is not needed.
+    // Ignore the error. Writing fails when `short` is full, and the rest of the value is not needed.
     let _ = write!(short, "{node}");
     Cow::Owned(short.text)
 }

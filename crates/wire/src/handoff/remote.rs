@@ -91,7 +91,7 @@ fn is_drive(remote: &str) -> bool {
     matches!(remote.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic())
 }
 
-/// Tells whether a URL's scheme is `file`, or a combination that ends with it such as `git+file`.
+/// Returns true when a URL's scheme is `file`, or a combination that ends with it such as `git+file`.
 fn is_file(scheme: &str) -> bool {
     scheme.rsplit('+').next().is_some_and(|last| last.eq_ignore_ascii_case("file"))
 }
@@ -136,9 +136,9 @@ fn scp(remote: &str, first: &str) -> Result<RemoteIdentity, NoIdentity> {
     join(host, path)
 }
 
-/// Tells whether the path of a git remote may contain a password. The caller refuses such a remote, because a password
-/// must not be stored. When the password contains a slash or the scheme is missing, the user is read as the host and
-/// the password as the path.
+/// Returns true when the path of a git remote may contain a password. This can happen when the password contains a
+/// slash or the scheme is missing: then the user is read as the host, and the password as the path. The caller refuses
+/// such a remote, because a password must not be stored.
 fn may_hold_password(path: &str) -> bool {
     let first = path.trim_start_matches('/').split('/').next();
     first.is_some_and(|first| first.rfind('@').is_some_and(|at| at > 0))

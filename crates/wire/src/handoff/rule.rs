@@ -10,7 +10,7 @@ pub struct ContractRule {
     /// The path of the field in the contract, with dots between names. When the path is empty or ends with a dot, the
     /// text after the colon of the problem's code is appended to it.
     pub field: &'static str,
-    /// A description of the values that are legal in the field, for the agent that must repair its output.
+    /// A description of the values that are legal in the field. The agent that must repair its output reads it.
     pub legal: &'static str,
 }
 

@@ -53,7 +53,7 @@ pub enum PendingSteps {
 }
 
 impl PendingSteps {
-    /// Tells whether no pending steps remain.
+    /// Returns true when no pending steps remain.
     pub fn is_empty(&self) -> bool {
         match self {
             Self::Text(_) => false,
@@ -104,7 +104,7 @@ fn plan(node: Option<&JsonNode<'_>>, findings: &mut Findings<'_>) -> Option<Spel
         findings.invalid.push(findings.problem(&rule::PLAN_STATUS, Some(node)).showing(&shown(node)));
         return None;
     };
-    // Looks for a status in its usual spelling first, because this needs no normalised copy of the text.
+    // Look for a status in its usual spelling first, because this needs no normalised copy of the text.
     if let Some(word) = PlanStatus::parse(text) {
         return Some(Spelt { word, text: text.to_owned() });
     }

@@ -17,7 +17,7 @@ pub struct ContractUpdate {
     /// The index of the update in the list `update_contracts`.
     index: usize,
     contract: String,
-    /// The values to merge into the stored project contract. They are always an object.
+    /// The new values of the update, which are merged into the stored project contract. They are always a JSON object.
     payload: WrittenValue,
     is_permitted: bool,
     extra: ExtraMembers,
@@ -37,7 +37,8 @@ impl ContractUpdate {
         self.payload.value()
     }
 
-    /// Tells whether the INPUT envelope (the JSON that started the agent's turn) lists the stored contract as writable.
+    /// Returns true when the INPUT envelope (the JSON that started the agent's turn) lists the stored contract as
+    /// writable.
     pub fn is_permitted(&self) -> bool {
         self.is_permitted
     }

@@ -110,7 +110,7 @@ impl HandoffVerdict {
         Self { reason, plan_status: None, missing, invalid, warnings, repair, contract: None, body: None }
     }
 
-    /// Tells whether a handoff contract could be read from the text. The contract need not be valid.
+    /// Returns true when a handoff contract could be read from the text. The contract need not be valid.
     pub fn is_parsed(&self) -> bool {
         self.reason.is_none()
     }

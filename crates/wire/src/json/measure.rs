@@ -19,7 +19,8 @@ const DEPTH_MAX: usize = 256;
 /// Counts the values of a JSON text in one pass, without copying the text.
 pub(crate) fn measure(bytes: &[u8]) -> JsonMeasure {
     let mut measure = JsonMeasure { values: 1, longest_list: 0 };
-    // The number of commas so far in each open list; `None` for an object.
+    // One entry for each list or object around the current byte. The entry of a list is the number of its commas so
+    // far. The entry of an object is `None`.
     let mut open: Vec<Option<usize>> = Vec::new();
     let (mut in_string, mut is_escaped) = (false, false);
     for byte in bytes {

@@ -17,7 +17,7 @@ enum Spelling {
 }
 
 impl Number {
-    /// Creates a number. The text must be a number by JSON's grammar.
+    /// Creates a number from its JSON text. The caller must have checked that the text is a JSON number.
     pub(crate) fn of(text: &str) -> Self {
         // An integer of up to eighteen characters fits into an `i64`, and its spelling can be restored from the `i64`.
         // Only `-0` is an exception, because it would become `0`.
@@ -34,7 +34,7 @@ impl Number {
         }
     }
 
-    /// Tells whether the number is written without a fraction and without an exponent.
+    /// Returns true when the number is written without a fraction and without an exponent.
     pub fn is_integer(&self) -> bool {
         match &self.0 {
             Spelling::Small(_) => true,

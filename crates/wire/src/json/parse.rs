@@ -11,7 +11,7 @@ use super::{JsonKind, JsonMember, JsonNode, Span};
 /// reserved but does not use, because the unused memory of many objects would add up.
 const LARGE_BYTES: usize = 1 << 20;
 
-/// The deepest nesting of a JSON value. A deeper text is refused. The top value is level 1.
+/// The maximum nesting depth of a JSON value. A text with deeper nesting is refused. The top value is level 1.
 pub const DEPTH_MAX: usize = 128;
 /// The size limit of a JSON text in bytes. A larger text is refused, because the offsets of values are stored in four
 /// bytes.
@@ -179,7 +179,7 @@ impl<'t> Parser<'t> {
         if self.peek() == Some(b']') {
             return Ok(JsonKind::List(Vec::new()));
         }
-        // Reserves memory for one element only, because hostile documents have many lists with one element. The memory
+        // Reserve memory for one element only, because hostile documents have many lists with one element. The memory
         // of a longer list grows with its elements.
         let mut items = Vec::with_capacity(1);
         loop {

@@ -36,8 +36,8 @@ impl Value {
         if let Self::List(items) = self { Some(items) } else { None }
     }
 
-    /// Tells whether two values are equal as JSON. The order of members does not matter, and numbers are compared by
-    /// value.
+    /// Returns true when two values are equal as JSON. The order of members does not matter, and numbers are compared
+    /// by value.
     pub fn same(&self, other: &Self) -> bool {
         self.canonical() == other.canonical()
     }

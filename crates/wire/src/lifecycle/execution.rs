@@ -64,8 +64,8 @@ message! {
 }
 
 impl WorkflowStart {
-    /// Returns the names of the arguments that the caller gave but that have no effect. Clients of the original server
-    /// (whose tools Handover also offers) give them, but in Handover the runner's configuration decides these values.
+    /// Returns the names of the arguments that the caller gave but that have no effect. Handover accepts them because
+    /// it is compatible with the clients of the original server, but the runner's configuration decides these values.
     pub fn ignored(&self) -> Vec<String> {
         let configured = [
             ("max_agents", self.max_agents.is_some()),

@@ -125,12 +125,12 @@ impl<const MIN: u32, const MAX: u32> Shape for Within<MIN, MAX> {
     }
 }
 
-/// The argument that limits how many rows of a list a tool returns.
+/// The argument of a tool that limits the number of rows in the returned list.
 pub type Limit = Within<1, 500>;
 /// The number of an attempt at a task. Each claim of the task starts a new attempt, and the first attempt has the
 /// number 1.
 pub type AttemptNumber = Within<1, { u32::MAX }>;
-/// The argument that says how many rows at the start of a list a tool skips.
+/// The argument of a tool that gives the number of rows to skip at the start of a list.
 pub type Offset = Within<0, { u32::MAX }>;
 
 /// The body of a message: a text, or a JSON object that is passed on unchanged.

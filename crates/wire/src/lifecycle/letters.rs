@@ -93,8 +93,8 @@ reply! {
 }
 
 impl InboxRow {
-    /// Builds the row that shows a message. `sender` is the slug of the sending agent, or the name of a sender that is
-    /// not an agent, such as `human`.
+    /// Builds the row that shows a message in a tool's reply. `sender` is the slug (short name) of the sending agent,
+    /// or the name of a sender that is not an agent, such as `human`.
     pub fn of(message: &Message, sender: String) -> Self {
         Self {
             id: message.id,

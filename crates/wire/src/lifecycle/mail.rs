@@ -27,8 +27,8 @@ impl Shape for Address {
             report.error("BLANK", at, node.span, "must be an agent's id or slug, or `human`");
             return None;
         }
-        // A text that is not a well-formed slug is also taken as a slug. No agent has such a slug, so the call is
-        // refused later, because its recipient is unknown.
+        // Take any other text as a slug (the short name of an agent). If the text is not a slug, no agent has it, and
+        // the call is refused later because its recipient is unknown.
         Some(Self(Recipients::Slug(text.to_owned())))
     }
 

@@ -113,7 +113,7 @@ macro_rules! with_task_fields {
     };
 }
 
-/// Returns a JSON object with the members that have a value, or `None` when no member has one.
+/// Returns a JSON object that has only the members with a value. Returns `None` when no member has a value.
 pub(super) fn parts<const N: usize>(members: [(&str, Option<Value>); N]) -> Option<Json> {
     let members: Object = members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();
     (!members.is_empty()).then(|| Json::from_stored(Value::Object(members).to_string()))

@@ -1,7 +1,8 @@
 //! The one format of plans: plan files, the tools that set a plan, and templates have the same fields.
 //!
-//! A plan says how its workflow is created (`name`, `max_parallel_tasks`) and which tasks it has. A caller that sets the
-//! plan of an existing workflow may send the fields of `workflow_create`, too, so that the same file fits every command.
+//! A plan says how its workflow is created (`name`, `max_parallel_tasks`) and which tasks it has. A caller that sets
+//! the plan of an existing workflow may send the fields of `workflow_create`, too, so that the same file fits every
+//! command.
 
 use engine::command::CreateWorkflow;
 use engine::template::TemplateBody;
@@ -90,8 +91,8 @@ fn task(node: &JsonNode<'_>, at: &At<'_>, report: &mut Report<'_>) -> Option<Pla
     }
 }
 
-/// Returns the schema of a value with a normal and a short form. Models get only the normal form, because every form
-/// costs tokens.
+/// Returns the schema of a value that can be written in a normal and in a short form. The schema that models get
+/// (`Unknown::Warned`) has only the normal form, because every form costs tokens.
 fn either(unknown: Unknown, normal: Value, short: Value) -> Value {
     match unknown {
         Unknown::Warned => normal,
@@ -99,8 +100,8 @@ fn either(unknown: Unknown, normal: Value, short: Value) -> Value {
     }
 }
 
-/// Declares an object with the fields of a plan. The fields in the braces come first: they are the fields that differ
-/// between the tools, for example because one tool requires a name.
+/// Declares an object that has the fields of a plan. The fields in the braces come first. They are the fields that
+/// differ between the tools, for example because one tool requires a name.
 macro_rules! with_plan_fields {
     ($(#[$about:meta])* pub struct $name:ident { $($first:tt)* }) => {
         message! {
@@ -121,8 +122,8 @@ macro_rules! with_plan_fields {
         }
 
         impl $name {
-            /// Returns the settings for the plan's workflow. The plan's approach, risks and assumptions become a part
-            /// of the workflow's configuration.
+            /// Returns the settings with which the plan's workflow is created. The plan's approach, risks and
+            /// assumptions become a part of the workflow's configuration.
             pub fn settings(&self) -> PlanSettings {
                 let notes = parts([
                     ("approach", self.approach.as_ref().map(Shape::render)),
@@ -235,13 +236,14 @@ impl PlanSettings {
         }
     }
 
-    /// Returns the settings in the form in which a template stores them; `None` when the plan sets nothing.
+    /// Returns the settings as JSON, the form in which a template (a stored plan) keeps them. Returns `None` when the
+    /// plan sets nothing.
     fn stored(&self) -> Option<Json> {
         let Value::Object(members) = self.render() else { return None };
         (!members.is_empty()).then(|| Json::from_stored(Value::Object(members).to_string()))
     }
 
-    /// Returns the settings that a template stores. A template without settings has the default ones.
+    /// Returns the settings that a template (a stored plan) has. A template without settings gets the default settings.
     pub fn of_template(body: &TemplateBody) -> Self {
         let text = body.settings.as_ref().map_or("{}", Json::as_str);
         let judged = super::arguments_of::<Self>(text.as_bytes(), super::PLAN_BYTES_MAX);
@@ -265,31 +267,33 @@ impl PlanSettings {
 }
 
 impl WorkflowPlan {
-    /// Returns the plan's summary. A plan without a summary is summed up by its name.
+    /// Returns the plan's summary. When the plan has no summary, returns its name instead.
     pub fn told_summary(&self) -> Option<&NonBlank> {
         self.summary.as_ref().or(self.name.as_ref())
     }
 }
 
 impl NewPlan {
-    /// Returns the plan's summary. A plan without a summary is summed up by its name, else by the reason for it.
+    /// Returns the plan's summary. When the plan has no summary, returns its name. When it has no name either, returns
+    /// the reason for the plan.
     pub fn told_summary(&self) -> &NonBlank {
         self.summary.as_ref().or(self.name.as_ref()).unwrap_or(&self.reason)
     }
 }
 
 impl PlanDocument {
-    /// Judges the content of a file with a plan. The problems in the report point to places in `text`.
+    /// Checks the content of a plan file. The problems in the returned report point to places in `text`.
     pub fn judge(text: &str, bytes_max: usize) -> JudgedDocument<'_, Self> {
         super::arguments_of(text.as_bytes(), bytes_max)
     }
 
-    /// Returns the problems of a judged plan, each with the known key that is nearest to an unknown one.
+    /// Returns the problems of a checked plan. A problem about an unknown key also names the known key that is most
+    /// similar.
     pub fn problems(report: &Report<'_>) -> Vec<ArgumentProblem> {
         problems(&Self::schema(Unknown::Strict), report)
     }
 
-    /// Returns the plan as the body of a template.
+    /// Returns the plan in the form in which a template (a stored plan with variables) is saved.
     pub fn body(&self) -> TemplateBody {
         body(&self.tasks, self.defaults.as_ref(), &self.settings())
     }

@@ -115,7 +115,7 @@ fn details(refusal: &Refusal) -> Option<Value> {
         Refusal::WorkflowLocked { owner, until } => {
             object([("locked_by", owner.as_str().into()), ("expires_at", Value::Number(until.0.into()))])
         }
-        // The messages of these refusals contain all facts, so their errors have no details.
+        // The messages of these refusals contain all facts. So the errors made from them have no field `details`.
         Refusal::WorkflowNotFound { .. }
         | Refusal::TaskNotFound { .. }
         | Refusal::AgentNotFound { .. }
@@ -170,12 +170,12 @@ fn details(refusal: &Refusal) -> Option<Value> {
 /// message.
 const FIELDS_MAX: usize = 50;
 
-/// One problem of the arguments of a call or of a plan: the place, and the words that say what is wrong there.
+/// One problem of the arguments of a call, or of a plan: the place of the wrong value, and the words that explain it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArgumentProblem {
-    /// The JSON pointer of the value, such as `/tasks/0/priority`. It is empty for the whole document.
+    /// The JSON pointer to the wrong value, such as `/tasks/0/priority`. It is empty when the whole document is wrong.
     pub pointer: String,
-    /// The problem of the value, without its name.
+    /// The explanation of the problem. It does not repeat the name of the field.
     pub words: String,
     pub kind: ArgumentProblemKind,
 }
@@ -190,8 +190,8 @@ pub enum ArgumentProblemKind {
     Wrong,
 }
 
-/// Returns the problems of a judged document, at most `FIELDS_MAX`. `schema` is the schema of the document; the known
-/// field that is nearest to an unknown one is found in it.
+/// Returns the problems of a checked document, at most `FIELDS_MAX`. When a field is unknown, the known field with the
+/// most similar name is looked up in `schema`, the schema of the document.
 pub(super) fn problems(schema: &Value, report: &Report<'_>) -> Vec<ArgumentProblem> {
     let told = report.errors().iter().take(FIELDS_MAX).map(|problem| {
         let (pointer, code) = (report.pointer(problem), report.code(problem));
@@ -215,7 +215,7 @@ pub(super) fn problems(schema: &Value, report: &Report<'_>) -> Vec<ArgumentProbl
     told.collect()
 }
 
-/// Returns the problems of the arguments of a call, at most `FIELDS_MAX`.
+/// Returns the problems of a tool call's arguments, at most `FIELDS_MAX`.
 pub fn argument_problems(tool: &Tool, report: &Report<'_>) -> Vec<ArgumentProblem> {
     problems(&tool.arguments(), report)
 }
@@ -273,8 +273,8 @@ fn nearest(schema: &Value, pointer: &str) -> Option<String> {
     }
     let place = form_with(place, "properties")?;
     let Value::Object(properties) = place.get("properties")? else { return None };
-    // A caller that writes `id` to a tool that requires `task_id` means `task_id`. A comparison of letters alone would
-    // choose another name.
+    // If a required field ends with the unknown name, such as `task_id` for `id`, suggest that field. A comparison of
+    // letters alone would suggest another one.
     let required = place.get("required").and_then(Value::as_list).unwrap_or_default().iter().filter_map(Value::as_text);
     let mut longer = required.filter(|name| name.strip_suffix(wrong).is_some_and(|rest| rest.ends_with('_')));
     if let Some(name) = longer.next() {
@@ -283,7 +283,8 @@ fn nearest(schema: &Value, pointer: &str) -> Option<String> {
     crate::text::nearest_word(wrong, properties.iter().map(|(name, _)| name.as_str())).map(str::to_owned)
 }
 
-/// Returns the schema itself if it has this member, else the one of its alternatives that has the member.
+/// Returns the schema itself if it has this member. Otherwise returns the first of its `anyOf` alternatives that has
+/// the member.
 fn form_with<'s>(schema: &'s Value, member: &str) -> Option<&'s Value> {
     if schema.get(member).is_some() {
         return Some(schema);

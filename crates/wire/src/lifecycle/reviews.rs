@@ -190,7 +190,7 @@ reply! {
     }
 }
 
-/// Tells whether a round of the review is running according to the store.
+/// Returns true when a round of the review is running according to the store.
 pub fn is_running(found: &Reviewed) -> bool {
     found.review.status == review::ReviewStatus::Running
 }

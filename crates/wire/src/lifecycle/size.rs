@@ -5,17 +5,17 @@ use crate::document::BYTES_MAX;
 use crate::json::{Span, measure};
 use crate::report::{At, Report};
 
-/// The most elements in one list of a tool's arguments. Arguments with a longer list are refused. The limit equals the
-/// number of tasks that a plan may have.
+/// The maximum number of elements in one list of a tool's arguments. Arguments with a longer list are refused. The
+/// limit equals the number of tasks that a plan may have.
 const LIST_ITEMS_MAX: usize = engine::limits::PLAN_TASKS_MAX;
-/// The most JSON values in a tool's arguments. Arguments with more values are refused, because each parsed value takes
-/// up to 100 bytes of memory. Even a plan with the largest allowed number of tasks and with many dependencies has only
-/// half as many values.
+/// The maximum number of JSON values in a tool's arguments. Arguments with more values are refused, because each parsed
+/// value takes up to 100 bytes of memory. Even a plan with the largest allowed number of tasks and with many
+/// dependencies has only half as many values.
 const VALUES_MAX: usize = 4_000_000;
 
-/// Refuses the arguments of a tool before they are parsed if their values would take too much memory. Accepts all
-/// arguments of up to [`BYTES_MAX`] bytes, because so few bytes cannot hold too many values. Also accepts arguments of
-/// more than `bytes_max` bytes, because another check refuses them.
+/// Returns a report that refuses the arguments of a tool when their values would take too much memory. This check runs
+/// before the arguments are parsed. Returns `None` for at most [`BYTES_MAX`] bytes, because so few bytes cannot hold
+/// too many values, and for more than `bytes_max` bytes, because another check refuses them.
 pub(super) fn too_many(bytes: &[u8], bytes_max: usize) -> Option<Report<'_>> {
     if bytes.len() <= BYTES_MAX || bytes.len() > bytes_max {
         return None;

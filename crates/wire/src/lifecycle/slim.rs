@@ -1,4 +1,4 @@
-//! Shortens the JSON Schemas of tool arguments, because models pay for every token of them.
+//! Shortens the JSON Schemas of tool arguments, because each of their tokens costs money in every conversation.
 
 use crate::json::{Object, Value};
 
@@ -12,7 +12,8 @@ pub(super) fn slim(schema: &Value) -> Value {
                 !LEFT_OUT.contains(&name.as_str()) && !open
             });
             let mut kept: Object = kept.map(|(name, value)| (name.clone(), slim(value))).collect();
-            // Some model services reject a schema with an `enum` but without a `type`.
+            // Add the missing `type` to a schema with an `enum`, because some model services reject a schema without
+            // it.
             let has = |wanted: &str| kept.iter().any(|(name, _)| name == wanted);
             if has("enum") && !has("type") {
                 kept.insert(0, ("type".to_owned(), "string".into()));

@@ -18,7 +18,8 @@ pub enum Effect {
 /// set, which has all tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Set {
-    /// The tool is in the default set of tools. Clients that load most tools only on demand load this tool at once.
+    /// The tool is in the default set of tools. Clients that load most tools only on demand load this tool at the start
+    /// of a conversation.
     Core,
     /// The tool is in the default set of tools.
     Default,
@@ -36,7 +37,7 @@ pub struct Tool {
     pub name: &'static str,
     pub about: &'static str,
     pub effect: Effect,
-    /// Tells whether calling the tool twice has the same effect as calling it once.
+    /// True when calling the tool twice has the same effect as calling it once.
     pub idempotent: bool,
     pub set: Set,
     /// The size limit in bytes of the tool's arguments. Larger arguments are refused.

@@ -15,9 +15,9 @@ pub struct CommonArguments {
     pub key: Option<String>,
 }
 
-/// A message that can tell which of its fields are arguments that many tools have. `message!` implements it for the
-/// fields with the Rust names `agent_id`, `session_id` and `idempotency_key`. A tool whose JSON has another name for
-/// the calling agent declares the field as `agent_id = "sender_id"`, for example.
+/// A message that may have the arguments that many tools have, such as the calling agent. The macro `message!`
+/// implements this trait. It finds these arguments by the Rust names `agent_id`, `session_id` and `idempotency_key`. A
+/// tool whose JSON has another name for the calling agent declares the field as `agent_id = "sender_id"`, for example.
 pub trait CommonFields {
     fn common(&self) -> CommonArguments;
 }
@@ -41,7 +41,7 @@ pub enum CommonField {
     Agent(Option<AgentId>),
     Session(Option<String>),
     Key(Option<String>),
-    /// The field is not one of the arguments that many tools have.
+    /// The field belongs to one tool only. It is not one of the arguments that many tools have.
     Own,
 }
 

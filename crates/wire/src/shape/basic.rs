@@ -148,7 +148,7 @@ impl Shape for Measure {
     }
 }
 
-/// Declares types of texts. Each type has a check that its legal texts pass.
+/// Declares types of texts. The declaration of each type has the check that decides which texts are legal.
 macro_rules! texts {
     ($($(#[$attribute:meta])* $name:ident $(<const $max:ident>)?: $read:expr, $schema:expr, $legal:expr;)*) => {$(
         $(#[$attribute])*

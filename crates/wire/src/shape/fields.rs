@@ -50,8 +50,8 @@ pub struct ObjectFields<'r, 'n, 't, 'x> {
     count: usize,
 }
 
-/// The most field names that are remembered for one object. Any further field would count as unknown, but no declared
-/// object has so many fields.
+/// The maximum number of field names that are remembered for one object. Any further field would count as unknown, but
+/// no declared object has so many fields.
 const KNOWN_MAX: usize = 32;
 
 impl<'r, 'n, 't, 'x> ObjectFields<'r, 'n, 't, 'x> {
@@ -107,7 +107,8 @@ impl<'r, 'n, 't, 'x> ObjectFields<'r, 'n, 't, 'x> {
         }
     }
 
-    /// Reads a field that is a second way to write something. It is read like an optional field.
+    /// Reads a field with the presence `also`: plan files may have such a field, but models do not need it. The field
+    /// is read like an optional field. Only the schema for models leaves it out.
     pub fn also<T: Shape>(&mut self, name: &'static str) -> Option<Option<T>> {
         self.optional(name)
     }

@@ -1,4 +1,4 @@
-//! Types for the names in messages that have a grammar, such as slugs and ids.
+//! Types for the names in messages that have a grammar, such as ids and slugs (short names of agents).
 
 use super::basic::texts;
 use crate::report::Hint;

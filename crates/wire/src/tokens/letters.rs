@@ -4,7 +4,7 @@ use super::pieces::{ONE, PiecePrices};
 use super::prices::{self, OTHER};
 use super::{Before, CLASSES, CharacterClass};
 
-/// Tells whether the bytes begin with a Latin letter beyond ASCII.
+/// Returns true when the bytes begin with a Latin letter beyond ASCII.
 pub(super) fn is_latin(bytes: &[u8]) -> bool {
     latin(bytes) > 0
 }
@@ -24,15 +24,15 @@ fn latin(bytes: &[u8]) -> usize {
 /// The shape of a word: which of its letters are capital letters.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum WordShape {
-    /// A word such as `small`.
+    /// A word of small letters only, such as `small`.
     Small,
-    /// A word such as `Capital`.
+    /// A word with one capital letter at its beginning, such as `Capital`.
     Capital,
-    /// One capital letter.
+    /// A word that is only one capital letter, such as `A`.
     Single,
-    /// A word such as `ALL`.
+    /// A word of several capital letters only, such as `ALL`.
     All,
-    /// A word such as `SOMEFirst`.
+    /// A word such as `SOMEFirst`: several capital letters, then small letters.
     Several,
 }
 

@@ -9,7 +9,7 @@ use super::prices::PRICES;
 
 /// Receives the pieces of a text, such as words, in the order in which they occur in the text.
 pub trait PieceSink {
-    /// The type that collects the prices of one piece while the piece is read.
+    /// The type that collects the prices of one piece of a text (such as a word) while the piece is read.
     type Prices: PiecePrices;
 
     /// Takes a piece whose weight (token cost) is calculated from fitted prices. The weight is one token plus the sum
@@ -53,8 +53,8 @@ impl PieceSink for WeightSum {
     }
 }
 
-/// Returns the weight (token cost) of a piece that has fitted prices: one token plus `prices`, the sum of the prices,
-/// but not less than `least`.
+/// Returns the weight (token cost) of a piece of a text that has fitted prices: one token plus `prices`, the sum of the
+/// prices, but not less than `least`.
 pub fn priced_weight(prices: i64, least: i64) -> u64 {
     u64::try_from((ONE + prices).max(least)).unwrap_or(UNIT)
 }

@@ -20,9 +20,9 @@ const PAIRS: usize = LETTERS * LETTERS;
 const TRIPLES: usize = 1 << 10;
 const FOURS: usize = 1 << 13;
 
-/// The prices that are not for a sequence of letters depend on the character before a word, on the shape or the length
-/// of a word, or on groups of punctuation characters. These constants count the different characters, shapes, lengths
-/// and groups. All words with 15 or more letters count as words of the last length.
+/// Some prices depend on the character before a word, on the shape or the length of the word, or on the group of a
+/// punctuation character. These constants are the numbers of different characters, shapes, lengths and groups. All
+/// words with 15 or more letters have the last length.
 const BEFORES: usize = 4;
 const SHAPES: usize = 5;
 const LENGTHS: usize = 16;
@@ -60,8 +60,8 @@ pub static PRICES: PriceTable = parse(include_bytes!("prices.txt"));
 /// The lowest and the highest price that the file `prices.txt` can contain.
 pub const PRICE_RANGE: (i8, i8) = (b'!' as i8 - ZERO as i8, b'~' as i8 - ZERO as i8);
 
-/// The character that stands for the price 0 in the file `prices.txt`. The file has one character for each price. The
-/// price is the distance of this character from `ZERO` in ASCII.
+/// The character that stands for the price 0 in the file `prices.txt`. The file has one character for each price: the
+/// price is the ASCII code of the character minus the ASCII code of `ZERO`.
 const ZERO: u8 = b'O';
 /// The number of prices on each line of the file `prices.txt`.
 const LINE_PRICES: usize = 100;

@@ -74,8 +74,8 @@ pub(super) fn price(found: char) -> u64 {
     behind.checked_sub(1).and_then(|block| BLOCKS.get(block)).map_or(32, |(_, price)| u64::from(*price) * 2)
 }
 
-/// Tells whether people draw lines with this character. Tokenizers have tokens for runs of such characters, so these
-/// runs cost little.
+/// Returns true when people draw lines with this character. Tokenizers have tokens for runs of such characters, so
+/// these runs cost little.
 pub(super) fn is_ruled(found: char) -> bool {
     matches!(found, '─' | '━' | '═' | '—' | '…')
 }

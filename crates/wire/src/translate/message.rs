@@ -1,4 +1,4 @@
-//! Translates Agent Wire messages and agent cards to the engine's commands.
+//! Translates Agent Wire messages and agent cards (descriptions of agents) to the engine's commands.
 
 use engine::command::{Register, Target};
 use engine::id::{TaskId, WorkflowId};
@@ -124,7 +124,7 @@ fn stopped(blocked: &Blocked) -> Result<Command, Rejection> {
     Ok(Command::Move { task, attempt: None, to: Target::Blocked { kind, reason, role: None } })
 }
 
-/// Translates an agent card to the command that registers the agent.
+/// Translates an agent card (the description of an agent) to the command that registers the agent.
 pub fn card(card: &Card, runtime: &str, role: Option<&str>) -> Acts {
     let register = Register {
         name: card.identity.name.to_string(),

@@ -152,9 +152,9 @@ pub fn handoff(contract: &HandoffContract, turn: TurnFence) -> Acts {
     Acts { commands: TurnAct::of_handoff(contract).commands(turn), left: left.into_iter().flatten().collect() }
 }
 
-/// Returns the kind of obstacle that blocks a task, and the reason. The kind is `Dependency` when the agent says that
-/// the obstacle is in a part of the system that it does not own, otherwise `Ambiguity`. The kind decides who is
-/// notified.
+/// Returns the kind of obstacle that blocks a task, and the reason. The kind decides which role is notified. It is
+/// `Dependency` when the agent says that the obstacle is in a part of the system that it does not own, otherwise
+/// `Ambiguity`.
 pub(crate) fn obstacle(contract: &HandoffContract) -> (BlockKind, String) {
     let kind = match contract.consolidation().map(crate::handoff::Consolidation::ownership_assessment) {
         Some(Ownership::CrossSurfaceDependency | Ownership::NotMySurface) => BlockKind::Dependency,

@@ -68,7 +68,7 @@ const NAMES: &[&str] = &[
 
 /// Returns the text with every part that looks like a secret replaced by `[redacted]`.
 pub fn redacted(text: &str) -> String {
-    // A private key has many lines, so all text from its first line on is removed.
+    // Remove all text from the first line of a private key on, because such a key has many lines.
     let text = match text.find("-----BEGIN ") {
         Some(at) => &format!("{}{HIDDEN}", &text[..at]),
         None => text,
@@ -123,7 +123,7 @@ fn is_break(letter: char) -> bool {
     letter.is_whitespace() || "\"'`=:,;(){}[]<>|&?".contains(letter)
 }
 
-/// Tells whether a word is an HTTP authorization scheme, as in `Authorization: Bearer …`.
+/// Returns true when a word is an HTTP authorization scheme, as in `Authorization: Bearer …`.
 fn is_scheme(word: &str) -> bool {
     ["bearer", "basic"].iter().any(|scheme| word.eq_ignore_ascii_case(scheme))
 }
@@ -141,7 +141,7 @@ fn is_secret(word: &str) -> bool {
     let has = |kind: fn(char) -> bool| word.chars().any(kind);
     let plain = word.chars().all(|letter| letter.is_ascii_alphanumeric() || "+/_-.".contains(letter));
     let mixed = has(|c| c.is_ascii_uppercase()) && has(|c| c.is_ascii_lowercase()) && has(|c| c.is_ascii_digit());
-    // Excludes long file paths, in which each part between separators is short. A secret has at least one long part.
+    // Exclude long file paths, in which each part between separators is short. A secret has at least one long part.
     let unbroken = word.split(['/', '.', '-', '_']).any(|part| part.len() >= MIXED_CHARS_MIN / 2);
     plain && mixed && unbroken && word.len() >= MIXED_CHARS_MIN
 }

@@ -189,7 +189,7 @@ fn documents_with_one_huge_part() {
             }
             let valid = case.find("expect").is_none_or(|expect| expect.get("valid") == Some(&Value::Bool(true)));
             let Some(document) = std::str::from_utf8(&bytes).ok().and_then(|text| parse(text).ok()) else { return };
-            // Skips long and deeply nested test cases. Of the other valid documents, the test uses the largest, because
+            // Skip long and deeply nested test cases. Of the other valid documents, the test uses the largest, because
             // it has the most fields.
             if valid && bytes.len() < 1_500 && !case.id().contains("depth") && !case.id().contains("deep") {
                 tried.push(document.to_value());
@@ -207,7 +207,7 @@ fn documents_with_one_huge_part() {
             let marked = marked.to_string();
             for ((what, filling), (_, quarter)) in fillings.iter().zip(&quarters) {
                 let with = |filling| format!("{before}{}{after}", marked.replace("\"@@\"", filling));
-                // Tries a document of a quarter of the size first. If checking it takes at most a sixteenth of the time
+                // Try a document of a quarter of the size first. If checking it takes at most a sixteenth of the time
                 // limit, the whole document stays within the limit even if the time grows quadratically, so it need not
                 // be tried.
                 if best_of(1, *judge, with(quarter).as_bytes(), BOUND / 16).is_ok() {
@@ -220,8 +220,8 @@ fn documents_with_one_huge_part() {
     }
 }
 
-/// Tests the time to check inputs that are not messages, such as merges of project contracts and references to other
-/// repositories. The time includes making the texts of all problems.
+/// Tests the time to check inputs that are not messages, such as updates of the stored facts about a project, and
+/// references to other repositories. The time includes making the texts of all problems.
 #[test]
 fn the_parts_beside_the_documents() {
     use wire::check::{CheckContext, DocumentKind, check};

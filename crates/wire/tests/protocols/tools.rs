@@ -4,8 +4,8 @@
 use wire::json::{Value, object};
 use wire::lifecycle::{Set, TOOLS, Tool};
 
-/// The most tokens that the descriptions of the default set of tools may cost in every conversation. The test fails
-/// when they cost more.
+/// The maximum number of tokens that the descriptions of the default set of tools may cost in every conversation. The
+/// test fails when they cost more.
 const DEFAULT_TOKENS_MAX: usize = 4_000;
 
 fn cost(tools: impl Iterator<Item = &'static Tool>) -> usize {

@@ -118,8 +118,9 @@ struct TokenCount {
 }
 
 impl Prompted {
-    /// Returns the number of tokens that the turn used. Some agents count only the last request of the turn in `usage`,
-    /// but list all requests per model in `quota`. So the larger of the two numbers is returned.
+    /// Returns the number of tokens that the turn (this run of the agent's program) used. Some agents count only the
+    /// last request of the turn in `usage`, but list all requests per model in `quota`. So the larger of the two
+    /// numbers is returned.
     pub(super) fn tokens(&self) -> Option<u64> {
         let total = self.usage.as_ref().and_then(|usage| usage.total_tokens);
         let quota = self.meta.as_ref().and_then(|meta| meta.quota.as_ref());

@@ -1,5 +1,5 @@
 //! Reads the agent's messages in a conversation over the Agent Client Protocol (ACP): its texts, its tool calls and the
-//! end of its turn.
+//! end of its turn (the run of its program).
 
 use std::collections::HashSet;
 
@@ -97,11 +97,11 @@ impl Overheard {
         }
         let failed = |reason: &str| EventVerdict::Ended(AgentEnd::Failed { code: None, reason: short(reason) });
         self.ended = Some(match prompted.stop_reason.as_str() {
-            // This reason is final. The exit code of the agent's process does not count, because Handover ends the
-            // process after the answer.
+            // The stop reason `end_turn` decides alone. The exit code of the agent's process does not count, because
+            // Handover ends the process after the agent's answer.
             "end_turn" => EventVerdict::Ended(AgentEnd::Finished),
-            // Handover did not cancel the turn. One known agent reports the reason `cancelled` when it gets a
-            // termination signal. Its exit status then tells how it ended.
+            // Handover did not cancel the turn (the run of the agent's program). One known agent reports the reason
+            // `cancelled` when it gets a termination signal. Its exit status then tells how it ended.
             "cancelled" => EventVerdict::Open("the program cancelled its turn itself"),
             "max_tokens" => failed("its answer was cut at the model's limit"),
             "max_turn_requests" => failed("the program reached the limit of requests for one turn"),
@@ -131,7 +131,8 @@ mod tests {
     #[test]
     fn calls_without_an_id_count_once_for_each_announcement() {
         let (mut overheard, mut account) = (Overheard::default(), Account::default());
-        // Each row is one message about a tool call: its id, and whether it repeats an earlier message.
+        // Each row is one message about a tool call: the id of the call, and whether the message is an update
+        // (`tool_call_update`) and not the announcement of the call.
         let messages = [
             (Some("a"), false),
             (Some("a"), true),

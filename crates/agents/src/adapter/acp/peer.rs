@@ -26,7 +26,8 @@ pub enum Way {
     FromAgent,
 }
 
-/// The code that runs a turn. It gets all lines for the transcript, and decides about permissions.
+/// The code that runs a turn (one run of an agent's program). It gets all lines for the transcript, and decides about
+/// permissions.
 pub trait AcpHost: Send {
     /// Receives every line of the conversation with the agent, for the transcript.
     fn line(&mut self, way: Way, line: &[u8]);
@@ -50,7 +51,7 @@ pub(super) struct Peer<'a, R, W, H> {
     host: &'a mut H,
     lines: LineBuffer,
     buffer: Vec<u8>,
-    /// Complete lines from the agent that are not handled yet.
+    /// Complete lines that the agent sent and that are not handled yet.
     ready: VecDeque<Vec<u8>>,
     outgoing: VecDeque<u8>,
     requests: u64,
@@ -111,7 +112,7 @@ impl<'a, R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send, H: AcpHost> 
         }
     }
 
-    /// Ends the conversation and returns the facts that were collected from it.
+    /// Ends the conversation with the agent, and returns the facts that were collected from it.
     pub(super) fn close(mut self) -> (Account, Overheard) {
         if self.lines.lost > 0 {
             self.account.warn(&format!("{} lines were too long to be read", self.lines.lost));
@@ -120,7 +121,7 @@ impl<'a, R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send, H: AcpHost> 
         (self.account, self.overheard)
     }
 
-    /// Answers a request of the agent, or records its notification.
+    /// Answers a request that the agent sends, or records a notification that it sends.
     pub(super) async fn serve(&mut self, message: AcpMessage) {
         match (message.method.as_deref(), &message.id) {
             (Some("session/request_permission"), Some(id)) => self.permission(id, &message).await,

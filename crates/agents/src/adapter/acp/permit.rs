@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::super::order::{McpServerLaunch, Permissions};
 
-/// A tool call for which the agent asks permission.
+/// A tool call for which an agent asks Handover's permission.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PermissionQuestion {
     pub kind: ToolKind,

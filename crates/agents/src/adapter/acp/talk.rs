@@ -1,4 +1,5 @@
-//! Holds the conversation of one turn over the Agent Client Protocol (ACP), from the greeting to the answer.
+//! Holds the conversation of one turn (one run of an agent's program) over the Agent Client Protocol (ACP), from the
+//! first request (`initialize`) to the agent's answer.
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -22,8 +23,8 @@ const QUIET: Duration = Duration::from_millis(700);
 /// The longest wait for the end of a conversation's history. After this time the prompt is sent, even if the agent
 /// still sends messages.
 const QUIET_MAX: Duration = Duration::from_secs(20);
-/// The longest wait for the answer of an agent that was asked to cancel its turn. After this time the turn counts as
-/// cancelled anyway.
+/// The longest wait for the answer of an agent that was asked to cancel its turn (the run of its program). After this
+/// time the turn counts as cancelled anyway.
 const FAREWELL: Duration = Duration::from_secs(5);
 const VERSION: u32 = 1;
 
@@ -35,15 +36,15 @@ pub struct Talked {
 }
 
 impl Talked {
-    /// Returns the report of the turn, as `Listener::end` does for programs that do not use the Agent Client Protocol.
-    /// The exit status is used only if the process ended before it gave an answer.
+    /// Returns the report of the turn (the run of the agent's program), as `Listener::end` does for programs that do
+    /// not use the Agent Client Protocol. The exit status is used only if the process ended before it gave an answer.
     pub fn end(mut self, exit: Exit, stderr_tail: &str) -> TurnSaid {
         let verdict = self.overheard.verdict(stderr_tail, &mut self.account);
         self.account.close(verdict, exit, stderr_tail)
     }
 }
 
-/// The reasons why a conversation ends before the agent answers.
+/// The reasons why a conversation with an agent ends before the agent answers.
 enum TalkStop {
     Verdict(EventVerdict),
     Gone,
@@ -56,8 +57,9 @@ impl From<Gone> for TalkStop {
     }
 }
 
-/// Holds the conversation of one turn. When `cancel` is ready, the agent is asked to stop and gets a short time to
-/// confirm. Dropping this future closes both pipes, but some agents continue to run even without their pipes.
+/// Holds the conversation of one turn (one run of an agent's program). When `cancel` is ready, the agent is asked to
+/// stop and gets a short time to confirm. Dropping this future closes both pipes, but some agents continue to run even
+/// without their pipes.
 pub async fn converse<R, W, H>(
     order: &TurnOrder,
     pipes: (R, W),
@@ -178,7 +180,7 @@ where
                 }
             }
         };
-        // After `QUIET_MAX`, the turn continues even if the agent still sends its history.
+        // Stop waiting after `QUIET_MAX`, even if the agent still sends the history of the conversation.
         timeout(QUIET_MAX, listening).await.unwrap_or(Ok(()))?;
         Ok(())
     }
@@ -191,7 +193,8 @@ where
         }
         let Some(session) = &self.session else { return Err(TalkStop::Cancelled) };
         self.peer.tell("session/cancel", &json!({"sessionId": session}));
-        // The turn counts as cancelled with any answer of the agent, and also if no answer arrives in time.
+        // The turn (the run of the agent's program) counts as cancelled with any answer of the agent, and also if no
+        // answer arrives in time.
         drop(timeout(FAREWELL, self.peer.answer(id)).await);
         Err(TalkStop::Cancelled)
     }

@@ -11,8 +11,8 @@ use super::super::order::McpServerLaunch;
 use super::super::said::{AgentEnd, SpentAmount};
 use super::super::stream::event;
 
-/// The number of the signal SIGINT, which a terminal sends on Ctrl-C. When a result says that the run was aborted, the
-/// turn counts as ended by this signal.
+/// The number of the signal SIGINT, which a terminal sends on Ctrl-C. When a result says that the run of the program
+/// was aborted, the run counts as ended by this signal.
 const INTERRUPT: i32 = 2;
 
 #[derive(Debug, Default)]
@@ -189,7 +189,7 @@ fn judge(result: &ClaudeLine) -> EventVerdict {
 }
 
 /// Adds the costs that a `result` line states. The numbers per model since the last result are preferred, because
-/// `total_cost_usd` includes earlier turns of a resumed conversation, and `usage` leaves out sub-agents.
+/// `total_cost_usd` includes earlier runs of a resumed conversation, and `usage` leaves out sub-agents.
 fn spend(result: &ClaudeLine, account: &mut Account) {
     if let Some(models) = &result.model_usage_since_last_result {
         let tokens = |model: &ClaudeModelUsage| {

@@ -71,7 +71,7 @@ impl EventDialect for CodexEvents {
                 let reason = short(told.as_deref().unwrap_or("the turn failed"));
                 self.ended = Some(EventVerdict::Ended(AgentEnd::ApiError { reason }));
             }
-            // Codex retries after some errors, so this line alone does not end the turn.
+            // Codex retries after some errors, so this line alone does not end the turn (the run of the program).
             "error" => self.error = line.message,
             _ => account.progress(),
         }

@@ -67,8 +67,8 @@ impl EventDialect for GeminiEvents {
     }
 }
 
-/// Judges how a turn ended by the status and the error message of its `result` line. The exit code cannot be used: for
-/// a refused request it is only the lower bits of the HTTP status.
+/// Judges how a turn (one run of the program) ended, by the status and the error message of its `result` line. The exit
+/// code cannot be used: for a refused request it is only the lower bits of the HTTP status.
 fn judge(status: Option<&str>, error: Option<GeminiFailure>) -> EventVerdict {
     if status == Some("success") {
         return EventVerdict::Answered;

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 
 use saphyr_parser::{Event, Parser};
 
-/// The most items of one list in a YAML text; a longer list is an error. It is the number of tasks that a plan may
-/// have.
+/// The maximum number of items in one list of a YAML text; a longer list is an error. The limit is the maximum number
+/// of tasks in a plan.
 const LIST_ITEMS_MAX: u64 = engine::limits::PLAN_TASKS_MAX as u64;
-/// The most values in a YAML text, including the values that aliases repeat; a text with more values is an error.
+/// The maximum number of values in a YAML text, including the values that aliases repeat; more values are an error.
 const VALUES_MAX: u64 = 2_000_000;
 
 /// A list or a mapping whose end is not read yet.

@@ -1,32 +1,33 @@
-//! Finds out from the reason of a blocked task what a person has to do about it.
+//! Finds out why a task is blocked, by the words of the stored reason. The result decides which commands a person is
+//! offered.
 
 use engine::task::{BlockKind, TaskBlock};
 use engine::turn::Spent;
 
 use super::cause::AttentionCause;
 
-/// The first words of the reason of a task that was to change files and changed none. Views recognise such a task by
-/// these words.
+/// The first words of the reason when a task is blocked because the agent changed no file. By these words, the reason
+/// is recognised later.
 pub const NO_CHANGES: &str = "no changes";
-/// The words before the last words of the agent in the reason of a task without changes.
+/// The words that come before the agent's last words, in the reason of a task that is blocked without changes.
 const SAID: &str = "the agent said: ";
-/// The words in the reason of a task whose output failed its checks too often.
+/// The words by which a reason says that a task is blocked because its output failed its checks too often.
 const FAILED_CHECK: &str = "the task's output failed verification ";
-/// The code before the description of a failed check.
+/// The code before the description of a failed check, in the reason of a blocked task.
 const CHECK_CODE: &str = "CHECK_FAILED: ";
-/// The words before the files of a conflict.
+/// The words before the list of files, in the reason of a task that is blocked because of a merge conflict.
 const CONFLICTS: [&str; 2] = [
     "the task's files still conflict with finished work of other tasks: ",
     "the task's files still have conflict markers: ",
 ];
 const LIMIT: &str = "the limit is reached: ";
 
-/// The work that was done on a blocked task.
+/// A summary of the work on a blocked task.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct BlockedWork {
     /// The agent that worked on the task last.
     pub(super) agent: Option<String>,
-    /// The number of turns of that agent in its last attempt.
+    /// The number of turns (runs of the agent's program) in the last attempt at the task.
     pub(super) tries: u32,
     pub(super) spent: Spent,
 }
@@ -62,7 +63,8 @@ fn blocked(block: &TaskBlock, agent: Option<String>) -> AttentionCause {
     AttentionCause::Blocked { agent, reason: block.reason.clone(), kind: block.kind.as_str().to_owned() }
 }
 
-/// Returns how the check ended, and the last line of its output.
+/// Returns how a failed check ended, and the last line of the check's output. Both are parts of the reason of a blocked
+/// task.
 fn failed_check(reason: &str) -> (String, String) {
     let found = reason.lines().find_map(|line| line.strip_prefix(CHECK_CODE));
     let Some(found) = found else {
@@ -70,13 +72,13 @@ fn failed_check(reason: &str) -> (String, String) {
         return (first.to_owned(), rest.lines().next().unwrap_or_default().to_owned());
     };
     let check = found.split_once("; ").map_or(found, |(check, _)| check).to_owned();
-    // The output is between two lines of backticks.
+    // The output of the check is between two lines of backticks, which are skipped.
     let is_output = |line: &&str| !line.trim().is_empty() && !line.starts_with("```");
     let tail = reason.split_once(found).map(|(_, tail)| tail).unwrap_or_default();
     (check, tail.lines().rfind(is_output).unwrap_or_default().to_owned())
 }
 
-/// Returns a limit as people read it: `$5.00 of $5.00`, or the reason when it is about something else than money.
+/// Returns a reached limit as people read it: `$5.00 of $5.00` for money, otherwise the reason itself.
 fn limit(reason: &str) -> String {
     let told = reason.strip_prefix(LIMIT).unwrap_or(reason);
     let money = told.strip_suffix(" dollars are spent").and_then(|amounts| amounts.split_once(" of "));

@@ -1,12 +1,12 @@
-//! The causes for which a person is needed, each with the data that its words need.
+//! The causes for which a person is needed, each with the data from which its title and commands are made.
 
 use super::AttentionKind;
 
-/// The act for which an agent asks a person.
+/// The act for which an agent asks a person's approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ApprovalWish {
     Run(String),
-    /// Another act, in the words of the request.
+    /// An act that is not a command, described as in the approval request.
     Act(String),
 }
 
@@ -14,9 +14,9 @@ pub enum ApprovalWish {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RestingAgent {
     pub slug: String,
-    /// The trouble in words, such as `not logged in`.
+    /// The reason why the program cannot work, in words such as `not logged in`.
     pub trouble: String,
-    /// The last words of the program. Empty when it said nothing.
+    /// The last words of the program. Empty when the program said nothing.
     pub said: String,
 }
 
@@ -27,7 +27,7 @@ pub enum AttentionCause {
         /// The agent that asks. `None` when Handover itself asks whether a task may start.
         agent: Option<String>,
         wish: ApprovalWish,
-        /// The folder of the act, shortened for people.
+        /// The folder in which the act would happen, shortened for people.
         folder: Option<String>,
         expires_in_ms: Option<u64>,
     },
@@ -51,7 +51,7 @@ pub enum AttentionCause {
     },
     CheckFailed {
         failures: u32,
-        /// The end of the check in words: `` `npm test` exited 1``.
+        /// The name of the check and how it ended, such as `` `npm test` exited 1``.
         check: String,
         last_line: String,
         agent: Option<String>,
@@ -59,7 +59,8 @@ pub enum AttentionCause {
     },
     Conflict {
         path: String,
-        /// The other work: `with 13, merged 5 min ago`. `None` when it is not known.
+        /// The merged work that conflicts with this task, such as `with 13, merged 5 min ago` for task 13. `None` when
+        /// it is not known.
         other: Option<String>,
         agent: Option<String>,
         tries: u32,
@@ -80,13 +81,13 @@ pub enum AttentionCause {
         scripts: String,
     },
     Budget {
-        /// The limit in words: `$5.00 of $5.00`.
+        /// The used part of the limit, such as `$5.00 of $5.00`.
         limit: String,
         turns: u32,
         files: Option<u32>,
     },
     Stuck {
-        /// The reason that [`super::super::untaken::why_not_taken`] returned.
+        /// The reason why no agent takes the task, as `why_not_taken` returned it.
         why: String,
     },
     Blocked {
@@ -105,14 +106,14 @@ pub enum AttentionCause {
         blocking: Option<u32>,
     },
     Merge {
-        /// The name of the plan when the work is that of a whole plan.
+        /// The name of the plan when a whole plan waits to be merged. `None` for a single task.
         plan: Option<String>,
         agent: Option<String>,
         ms: u64,
         usd_micros: Option<u64>,
-        /// The result in one word, such as `checked`.
+        /// The result of the checks in one word, such as `checked`.
         result: String,
-        /// The check in words: `` `npm test` passed``.
+        /// The check and its end in words, such as `` `npm test` passed``.
         check: String,
         size: String,
     },

@@ -1,4 +1,5 @@
-//! The words of every kind of item, as a table: title, second line, what the terminal shows, and the commands.
+//! Compares the texts of every kind of item that needs a person with a table: title, detail, line on a terminal, and
+//! commands.
 
 use engine::Timestamp;
 use engine::id::TaskId;
@@ -6,7 +7,7 @@ use engine::id::TaskId;
 use super::cause::{ApprovalWish, RestingAgent};
 use super::*;
 
-/// 2026-11-17 09:24:00 UTC.
+/// The time 2026-11-17 09:24:00 UTC.
 const NOW: Timestamp = Timestamp(1_794_907_440_000);
 const MINUTE: i64 = 60_000;
 
@@ -23,7 +24,7 @@ fn claude() -> Option<String> {
     Some(text("claude"))
 }
 
-/// Returns one fact of every kind.
+/// Returns one fact for every kind of item that needs a person.
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn facts() -> Vec<AttentionFact> {
     vec![
@@ -153,7 +154,7 @@ fn facts() -> Vec<AttentionFact> {
     ]
 }
 
-/// Each item: its kind and title, its second line, its line on a terminal, and its commands.
+/// The expected texts. Each item has four lines: kind and title, detail, line on a terminal, and commands.
 const EXPECTED: &str = r#"
 approval: claude wants to run `git push origin main`
   for 10 Publish the fix · in ~/…/shop-4f2c/1 · expires in 23 h

@@ -14,25 +14,28 @@ const CLIENTS: &str = include_str!("clients.toml");
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KnownClient {
-    /// The name of the program, which is also the slug of the agent.
+    /// The name of the program. It is also the slug (short name) of the agent.
     pub name: String,
     pub adapter: AdapterKind,
-    /// The program and the arguments that its adapter needs.
+    /// The command that starts the program, with the arguments that the adapter needs. The adapter is Handover's code
+    /// for this kind of program.
     pub command: Vec<String>,
-    /// The way to find out whether a person is logged in. The default finds out nothing.
+    /// The rule that finds out whether a person is logged in. The default rule finds out nothing.
     #[serde(default)]
     pub login: LoginRule,
 }
 
-/// The way to find out, without a request to the vendor, whether a person is logged in to a client.
+/// The rule that finds out whether a person is logged in to a client (an agent program). It sends no request to the
+/// vendor.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LoginRule {
-    /// When one of these variables is set, the client needs no login.
+    /// The names of environment variables. When one of them is set, the client needs no login.
     pub variables: Vec<String>,
-    /// The arguments with which the program tells the state.
+    /// The arguments with which the program prints whether a person is logged in.
     pub ask: Vec<String>,
-    /// The first version that surely knows `ask`. An older one could take it for a prompt.
+    /// The first version of the program that surely knows the arguments in `ask`. An older version could take them for
+    /// a prompt, which costs money.
     pub since: [u32; 3],
     /// Files that exist only after a login, relative to the home folder.
     pub files: Vec<String>,
@@ -41,12 +44,12 @@ pub struct LoginRule {
     pub hint: String,
 }
 
-/// A variable that moves the files of a client.
+/// An environment variable that changes the folder in which a client keeps its files.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LoginFolder {
     pub variable: String,
-    /// The beginning of the path that the value of the variable replaces.
+    /// The beginning of a file's path. The value of the variable replaces it.
     pub instead_of: String,
 }
 
@@ -85,7 +88,7 @@ pub fn find_program(path: &OsStr, name: &str) -> Option<PathBuf> {
     folders.map(|folder| folder.join(name)).find(|program| is_program(program))
 }
 
-/// Tells whether a path is a file that may be executed.
+/// Returns true when a path is a file that may be executed.
 pub(in crate::project) fn is_program(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }

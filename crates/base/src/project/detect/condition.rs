@@ -1,5 +1,5 @@
-//! Decides for one folder whether the conditions of a row of `table.toml` hold, replaces the placeholders in a row's
-//! commands (such as `{install}`), and gives the reason when a row has no check.
+//! Checks for one folder if the conditions of a row of `table.toml` (the list of project kinds) hold. Also replaces the
+//! placeholders in a row's commands, such as `{install}`, and gives the reason when a row has no check.
 
 use super::findings::FolderSite;
 use super::manifest::package_json::TestScript;
@@ -10,8 +10,8 @@ use super::recipe::makefile::{self, MakeTarget};
 use super::table::{CheckCondition, DetectionRow, RowCondition};
 use super::{NoCheckReason, ProjectLanguage};
 
-/// Tells whether the condition `when` of a row of `table.toml` holds for a folder. A row without this condition always
-/// passes.
+/// Returns true when the condition `when` of a row of `table.toml` holds for a folder. A row without this condition
+/// always passes.
 pub(super) fn row_holds(site: &FolderSite<'_>, row: &DetectionRow) -> bool {
     match row.when {
         None => true,
@@ -23,7 +23,7 @@ pub(super) fn row_holds(site: &FolderSite<'_>, row: &DetectionRow) -> bool {
     }
 }
 
-/// Tells whether the condition of a check (a test command) holds for a folder.
+/// Returns true when the condition of a check (a test command) holds for a folder.
 pub(super) fn check_holds(site: &FolderSite<'_>, row: &DetectionRow, when: CheckCondition) -> bool {
     match when {
         CheckCondition::TestScript => site.package().test_script() == TestScript::Runs,
@@ -120,14 +120,14 @@ fn make_reason(site: &FolderSite<'_>, row: &DetectionRow, target: &'static str) 
     }
 }
 
-/// Returns the path of the justfile, and whether its recipe `test` tests something.
+/// Returns the path of the justfile, and the answer to the question whether its recipe `test` tests something.
 fn just_test(site: &FolderSite<'_>, row: &DetectionRow) -> (String, JustRecipe) {
     let path = row.markers.first().and_then(|marker| site.marker(marker)).unwrap_or_default();
     let recipe = justfile::recipe(&site.files.text(&path).unwrap_or_default(), "test");
     (path, recipe)
 }
 
-/// Returns the path of the makefile, and whether its target `name` tests something.
+/// Returns the path of the makefile, and the answer to the question whether its target `name` tests something.
 fn make(site: &FolderSite<'_>, row: &DetectionRow, name: &str) -> (String, MakeTarget) {
     let path = row.markers.first().and_then(|marker| site.marker(marker)).unwrap_or_default();
     let text = site.files.text(&path).unwrap_or_default();

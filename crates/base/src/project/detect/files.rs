@@ -1,14 +1,15 @@
-//! Lists and reads files of a repository, within bounds and without leaving the repository.
+//! Lists and reads files of a repository. The size of what is read is limited, and paths that lead out of the
+//! repository are not followed.
 
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-/// The most bytes that are read of a file. The rest of a longer file is ignored; only generated files are longer.
+/// The maximum number of bytes that are read of a file. Only generated files are longer; their rest is ignored.
 const BYTES_MAX: u64 = 1 << 20;
 
-/// The most entries of a folder that are listed. Further entries are ignored.
+/// The maximum number of entries of a folder that are listed. Further entries are ignored.
 const ENTRIES_MAX: usize = 10_000;
 
 /// The files of a repository as a new worktree would have them. Paths are relative to the root, with slashes, and the
@@ -19,11 +20,11 @@ pub struct RepositoryFiles {
     absent: BTreeSet<String>,
 }
 
-/// One name in a folder.
+/// A file, a folder or a link in a folder.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct FolderEntry {
     pub(super) name: String,
-    /// False for files, and for links.
+    /// True for a folder. False for a file, and for a link even when it leads to a folder.
     pub(super) is_folder: bool,
 }
 
@@ -41,17 +42,17 @@ impl RepositoryFiles {
         self
     }
 
-    /// Tells whether a path is a regular file.
+    /// Returns true when a path is a regular file.
     pub(super) fn has(&self, path: &str) -> bool {
         self.inside(path).is_some_and(|place| place.is_file())
     }
 
-    /// Tells whether there is a file, a folder or a link with this path.
+    /// Returns true when there is a file, a folder or a link with this path.
     pub(super) fn has_entry(&self, path: &str) -> bool {
         !self.is_absent(path) && self.root.join(path).symlink_metadata().is_ok()
     }
 
-    /// Returns the lines of `.worktreeinclude` that choose files. Returns none when there is no such file.
+    /// Returns the lines of `.worktreeinclude` that are patterns of files. Returns no lines when there is no such file.
     pub fn include_patterns(&self) -> Vec<String> {
         let text = self.text(super::copy::INCLUDE_FILE).unwrap_or_default();
         let lines = text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
@@ -101,7 +102,7 @@ impl RepositoryFiles {
     }
 }
 
-/// Joins a folder and a name; the root is the empty folder.
+/// Joins the path of a folder and a name. The path of the root is empty.
 pub(super) fn join(folder: &str, name: &str) -> String {
     if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
 }
@@ -111,8 +112,8 @@ pub(super) fn parent(folder: &str) -> Option<&str> {
     (!folder.is_empty()).then(|| folder.rsplit_once('/').map_or("", |(above, _)| above))
 }
 
-/// Returns the path that a relative path means when it is written in a file of this folder. Returns `None` when it
-/// leads out of the repository.
+/// Returns the path, relative to the repository, of a path that is relative to `folder`. Returns `None` when the result
+/// is outside of the repository.
 pub(super) fn resolve(folder: &str, path: &str) -> Option<String> {
     if path.starts_with('/') {
         return None;

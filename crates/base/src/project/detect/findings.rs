@@ -13,15 +13,15 @@ use super::manifest::workspace;
 use super::table::{DetectionRow, table};
 use super::{DetectedCheck, DetectedLanguage, DetectedProject, DetectedSetup, NoCheckReason, ProjectLanguage};
 
-/// The most folders below the root that are searched for markers, the files that show the kind of a project (such as
-/// `Cargo.toml`).
+/// The maximum number of folders below the root that are searched for markers, the files that show the kind of a
+/// project (such as `Cargo.toml`).
 const FOLDERS_MAX: usize = 500;
 
-/// The most folders with markers (files such as `Cargo.toml`) that are named to a person.
+/// The maximum number of folders with markers (files such as `Cargo.toml`) that a message to a person names.
 const SHOWN_MAX: usize = 5;
 
 /// The names of folders that other programs fill, such as package managers and builds. They are not searched for
-/// markers.
+/// markers (files such as `Cargo.toml`).
 const FOREIGN: &[&str] = &["node_modules", "target", "vendor", "venv", "dist", "build"];
 
 /// One folder of the repository, with its manifests (files such as `package.json`). A manifest is read when a row of
@@ -57,8 +57,8 @@ impl<'a> FolderSite<'a> {
         join(self.folder, name)
     }
 
-    /// Returns the path of a marker, a file that shows the kind of a project, if it exists in the folder. A marker
-    /// `a|b` names several files; the first one that exists counts.
+    /// Returns the path of a marker in the folder. A marker is a file that shows the kind of a project. The text `a|b`
+    /// names several files; the first one that exists counts. Returns `None` when none exists.
     pub(super) fn marker(&self, marker: &str) -> Option<String> {
         marker.split('|').map(|name| self.path(name)).find(|path| self.files.has(path))
     }
@@ -128,13 +128,13 @@ impl FolderFindings {
     }
 }
 
-/// Tells whether a check comes from the row of a task runner, such as make or just.
+/// Returns true when a check belongs to a task runner such as make or just, and not to a language.
 fn is_runner(check: Option<&DetectedCheck>) -> bool {
     let row = check.and_then(|check| table().rows.iter().find(|row| row.name == check.row));
     row.is_some_and(|row| row.language.is_none())
 }
 
-/// Returns the languages in the order of the rows of `table.toml`.
+/// Returns all languages that `table.toml` knows, in the order of its rows.
 fn known_languages() -> Vec<ProjectLanguage> {
     let mut found = Vec::new();
     for language in table().rows.iter().filter_map(|row| row.language) {
@@ -145,7 +145,7 @@ fn known_languages() -> Vec<ProjectLanguage> {
     found
 }
 
-/// Returns the first check of a row whose condition holds. Fails with the reason when no condition holds.
+/// Returns the check whose condition is the first that holds. Fails with the reason when no condition holds.
 fn first_check(site: &FolderSite<'_>, row: &'static DetectionRow) -> Result<DetectedCheck, Option<NoCheckReason>> {
     let holds = |when| condition::check_holds(site, row, when);
     let found = row.checks.iter().find(|check| check.when.is_none_or(holds));
@@ -154,8 +154,8 @@ fn first_check(site: &FolderSite<'_>, row: &'static DetectionRow) -> Result<Dete
     Ok(DetectedCheck { words, folder: site.folder.to_owned(), seconds: COMMAND_SECONDS_DEFAULT, row: &row.name })
 }
 
-/// Returns the setup commands of a row. They run in the folder of `anchor`. `site` is the folder that needs them;
-/// `anchor` is the root of its workspace, or the same folder when it is in no workspace.
+/// Returns the setup commands of a row of `table.toml`. `site` is the folder that needs them. They run in `anchor`,
+/// which is the root of the workspace of `site`, or the same folder when `site` is in no workspace.
 fn setups(anchor: &FolderSite<'_>, row: &DetectionRow, site: &FolderSite<'_>) -> Vec<DetectedSetup> {
     let mut inputs = Vec::new();
     for name in &row.inputs {

@@ -1,5 +1,5 @@
-//! Asks the installed clients for their version and whether a person is logged in. Nothing here reaches the network or
-//! costs anything: variables and files are looked at, and programs are started only with arguments that they surely know.
+//! Finds the version and the login state of the installed clients (agent programs). This sends nothing over the network
+//! and costs nothing: it reads variables and files, and starts programs only with arguments that they surely know.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -16,35 +16,36 @@ use super::clients::{InstalledClient, LoginRule};
 use crate::project::environment::{self, ProgramKind};
 use crate::project::settings::{DetectedAgent, EnvironmentSettings};
 
-/// The longest time for one question. Clients in JavaScript need about a second to start.
+/// The longest time that a client may take for one answer. Clients in JavaScript need about a second to start.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// The number of further starts of a program whose file is being written, and the pause before each.
+/// The maximum number of retries when a program cannot be started because its file is being written, and the pause
+/// before each retry.
 const BUSY_TRIES: u32 = 10;
 const BUSY_PAUSE: Duration = Duration::from_millis(50);
-/// The most bytes of a client's file that are read.
+/// The largest file of a client, in bytes, that is read to find a login. A larger file counts as no login.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// The answers of an installed client.
+/// The version and the login state of an installed client (an agent program).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientState {
-    /// The version, such as `2.1.325`. `None` when the program did not tell it in time.
+    /// The version, such as `2.1.325`. `None` when the program did not print it in time.
     pub version: Option<String>,
     pub login: LoginState,
 }
 
-/// Whether a person is logged in to a client.
+/// The answer to the question whether a person is logged in to a client (an agent program).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LoginState {
     LoggedIn,
-    /// `hint` is the command with which the person logs in.
+    /// No person is logged in. `hint` is the command with which the person logs in.
     NotLoggedIn {
         hint: String,
     },
-    /// The client cannot be asked without a request to its vendor, or it did not answer.
+    /// The login state is not known: the client cannot be asked without a request to its vendor, or it did not answer.
     Unknown,
 }
 
-/// The surroundings in which clients look for a login.
+/// The home folder and the variables in which the login of a client is searched.
 #[derive(Debug, Clone, Copy)]
 pub struct LoginPlace<'a> {
     pub home: &'a Path,
@@ -52,7 +53,8 @@ pub struct LoginPlace<'a> {
     pub variables: &'a BTreeMap<String, OsString>,
 }
 
-/// Asks all clients at once. The result has one state for each client, in the same order.
+/// Asks all clients at the same time for their version and login state. Returns one state for each client, in the same
+/// order.
 pub async fn ask_clients(clients: &[InstalledClient], place: LoginPlace<'_>) -> Vec<ClientState> {
     let mut asked = Vec::new();
     for installed in clients {
@@ -67,7 +69,7 @@ pub async fn ask_clients(clients: &[InstalledClient], place: LoginPlace<'_>) -> 
     states
 }
 
-/// Asks all clients at once, in the surroundings of this process.
+/// Asks all clients at the same time, with the home folder and the variables of this process.
 pub async fn ask_clients_here(clients: &[InstalledClient]) -> Vec<ClientState> {
     let set = std::env::vars_os().filter(|(_, value)| !value.is_empty());
     let variables: BTreeMap<String, OsString> =
@@ -88,7 +90,7 @@ async fn ask_one(installed: &InstalledClient, home: &Path, known: LoginState) ->
     ClientState { version, login }
 }
 
-/// Finds out from variables and files whether a person is logged in.
+/// Finds out from variables and files whether a person is logged in to a client.
 fn looked_up(rule: &LoginRule, place: LoginPlace<'_>) -> LoginState {
     let has_variable = rule.variables.iter().any(|name| place.variables.contains_key(name));
     let path = |file: &String| {
@@ -102,14 +104,16 @@ fn looked_up(rule: &LoginRule, place: LoginPlace<'_>) -> LoginState {
     if has_variable || has_file() { LoginState::LoggedIn } else { LoginState::Unknown }
 }
 
-/// Tells whether a file is a JSON object that is not empty. Clients leave an empty one behind after a logout.
+/// Returns true when a file holds a JSON object that is not empty. After a logout, clients leave a file with an empty
+/// object.
 fn has_content(path: &Path) -> bool {
     let is_small = std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() <= FILE_BYTES_MAX);
     let text = is_small.then(|| std::fs::read_to_string(path).ok()).flatten().unwrap_or_default();
     serde_json::from_str::<serde_json::Map<String, Value>>(&text).is_ok_and(|object| !object.is_empty())
 }
 
-/// Reads the answer about the login: `loggedIn` in JSON (Claude Code), or a sentence (Codex).
+/// Reads the login state from the output of a client: the member `loggedIn` in JSON (Claude Code), or a sentence
+/// (Codex).
 fn told(output: &Output, hint: &str) -> LoginState {
     let text = [output.stdout.as_slice(), output.stderr.as_slice()].map(String::from_utf8_lossy);
     let not_logged_in = || LoginState::NotLoggedIn { hint: hint.to_owned() };
@@ -128,7 +132,7 @@ fn told(output: &Output, hint: &str) -> LoginState {
     }
 }
 
-/// Finds the version in what a program printed: the first word that begins with a number and has a dot.
+/// Finds the version in the output of a program: the first word that begins with a digit and has a dot.
 fn version(output: &Output) -> Option<String> {
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let words = text.split_whitespace().map(|word| word.trim_start_matches('v').trim_end_matches([',', '.', ')']));
@@ -137,14 +141,15 @@ fn version(output: &Output) -> Option<String> {
     versions.next().filter(|_| output.status.success()).map(str::to_owned)
 }
 
-/// Returns the three numbers of a version.
+/// Returns the three numbers of a version. A missing third number counts as 0.
 fn numbers(version: &str) -> Option<[u32; 3]> {
     let plain = version.split(['-', '+']).next().unwrap_or_default();
     let mut parts = plain.split('.').map(|part| part.parse().ok());
     Some([parts.next()??, parts.next()??, parts.next().unwrap_or(Some(0))?])
 }
 
-/// Starts a program. Tries again while the file is written, as during an update of the client.
+/// Starts a program. Tries again while the program's file is being written, which happens during an update of the
+/// client.
 async fn started(command: &mut Command) -> io::Result<Child> {
     for _ in 0..BUSY_TRIES {
         match command.spawn() {
@@ -156,22 +161,22 @@ async fn started(command: &mut Command) -> io::Result<Child> {
     command.spawn()
 }
 
-/// An installed client that is asked.
+/// An installed client whose program is started to get an answer.
 struct AskedClient<'a> {
     installed: &'a InstalledClient,
     home: &'a Path,
 }
 
 impl AskedClient<'_> {
-    /// Runs the program to its end. Returns `None` when it cannot be started or takes too long; then it and everything
-    /// that it started is ended.
+    /// Runs the program to its end. Returns `None` when the program cannot be started or takes too long. In that case,
+    /// the program and everything that it started are killed.
     async fn run(&self, arguments: &[String]) -> Option<Output> {
         let client = &self.installed.client;
         let (slug, command) = (client.name.clone(), client.command.clone());
         let agent = DetectedAgent { slug, adapter: client.adapter, command, max_parallel: 1 }.settings();
         let inherited = environment::inherited_here(ProgramKind::Agent(&agent), &EnvironmentSettings::default());
         let names: Vec<&str> = inherited.iter().map(String::as_str).collect();
-        // The home folder is no repository, so that no settings of a repository matter.
+        // Start the program in the home folder, so that it reads no settings of a repository.
         let folder = StartFolder::At(self.home);
         let mut command: Command =
             spawn::command(&self.installed.program, folder, StartEnvironment::Only(&names)).into();

@@ -1,7 +1,8 @@
-//! Matches whole paths with patterns: `*`, `?` and `[…]` inside one part of a path, and `**` for any number of parts.
+//! Matches whole paths with patterns. `*`, `?` and `[…]` match inside one part of a path, and `**` matches any number
+//! of parts.
 //!
-//! The engine's parser of globs reads the characters of a pattern. The globs of tasks also match everything below a
-//! path. A pattern of this module matches only the path that it describes.
+//! The engine's glob parser reads the patterns. It is also used for the globs of tasks, which match everything below a
+//! path. A pattern of this module matches only the path itself.
 
 use wire::glob::{self, GlobFlaw, GlobPart, GlobSymbol};
 
@@ -12,7 +13,7 @@ pub(super) struct PathPattern {
 }
 
 impl PathPattern {
-    /// Reads a pattern. Fails with the flaw when a part of the pattern cannot be understood.
+    /// Reads a pattern. Returns an error that describes the flaw when a part of the pattern cannot be understood.
     pub(super) fn read(pattern: &str) -> Result<Self, GlobFlaw> {
         let mut parts = Vec::new();
         for part in pattern.split('/').filter(|part| !part.is_empty() && *part != ".") {
@@ -37,7 +38,7 @@ impl PathPattern {
         self
     }
 
-    /// Tells whether the pattern matches a path, which is given as its parts.
+    /// Returns true when the pattern matches a path, which is given as its parts.
     pub(super) fn matches(&self, path: &[&str]) -> bool {
         // The loop follows all possible positions in the pattern at the same time, so that `**` needs no recursion.
         let mut here = self.reach(vec![0]);
@@ -68,7 +69,7 @@ impl PathPattern {
     }
 }
 
-/// Returns the parts of a path.
+/// Splits a path at its slashes.
 pub(super) fn parts(path: &str) -> Vec<&str> {
     path.split('/').filter(|part| !part.is_empty()).collect()
 }

@@ -1,4 +1,4 @@
-//! Readers for the files of task runners (makefile, justfile). They tell whether a recipe tests anything.
+//! Reads the files of task runners (makefile, justfile) to find out if a recipe tests anything.
 
 pub(super) mod justfile;
 pub(super) mod makefile;

@@ -8,7 +8,7 @@ use super::ProjectLanguage;
 
 const TABLE: &str = include_str!("table.toml");
 
-/// The content of `table.toml`.
+/// The content of `table.toml`, the list of the kinds of projects.
 #[derive(Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DetectionTable {
@@ -37,13 +37,13 @@ pub(super) struct DetectionRow {
 }
 
 impl DetectionRow {
-    /// Tells whether the row matches only a folder that has a lock file in addition to its manifest.
+    /// Returns true when the row matches only a folder that has a lock file in addition to its manifest.
     pub(super) fn has_lock(&self) -> bool {
         self.markers.len() > 1
     }
 }
 
-/// One check (a test command) of a row, and the condition under which it is used.
+/// One check (a test command) of a row in `table.toml`, and the condition under which it is used.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CheckRow {
@@ -52,13 +52,13 @@ pub(super) struct CheckRow {
     pub(super) run: String,
 }
 
-/// A condition for a row, in addition to its markers (the files that must exist).
+/// A condition for a row of `table.toml`, in addition to its markers (the files that must exist).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum RowCondition {
     /// The lock file belongs to yarn 2 or later.
     YarnBerry,
-    /// package.json names the package manager of the row.
+    /// package.json names the package manager of this row of `table.toml`.
     NamedManager,
     /// pyproject.toml has a section for uv.
     UvProject,
@@ -74,7 +74,7 @@ pub(super) enum RowCondition {
 pub(super) enum CheckCondition {
     /// package.json has a test script that does more than print.
     TestScript,
-    /// The setup of the row installs pytest.
+    /// The setup commands of this row of `table.toml` install pytest.
     PytestDeclared,
     /// The project has a configuration of pytest, or tests that need pytest, and does not declare pytest.
     PytestUndeclared,

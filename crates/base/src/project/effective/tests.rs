@@ -1,4 +1,4 @@
-//! Tests of a project without settings files: what applies, and what a person accepts.
+//! Tests a project without settings files: which values apply, and which values a person accepts.
 
 use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt as _;
@@ -9,13 +9,13 @@ use crate::project::settings::team::AgentWork;
 use crate::project::settings::{SettingSource, Settings};
 use crate::project::trust::{self, TrustView, Untrusted};
 
-/// A clone, a folder with installed programs, and the data folder of a user.
+/// A temporary folder with a clone of a repository, a folder with installed programs, and the data folder of a user.
 struct TestMachine {
     folder: tempfile::TempDir,
 }
 
 impl TestMachine {
-    /// Makes a machine with these files in the clone.
+    /// Makes a test machine whose clone has these files.
     fn new(files: &[(&str, &str)]) -> Self {
         let machine = Self { folder: tempfile::tempdir().unwrap() };
         std::fs::create_dir_all(machine.root()).unwrap();
@@ -102,7 +102,7 @@ fn a_project_without_files_has_the_installed_clients_and_the_detected_commands()
         [team.worktree.setup_source, team.verify.checks_source, team.worktree.copy_source, team.agents[0].source];
     assert_eq!(sources, [SettingSource::Detected; 4]);
     assert_eq!((team.agents[0].max_parallel, team.agents[0].work(false)), (3, AgentWork::AnyTask));
-    // Commands that do not look again, such as hooks, see the accepted values.
+    // Commands that detect nothing themselves, such as hooks, use the values that a person accepted.
     let known = trust::require(&machine.root(), Some(&machine.data())).unwrap();
     assert_eq!(commands(&known.settings), commands(&settings));
 }
@@ -178,7 +178,8 @@ fn the_first_client_that_is_installed_later_must_be_accepted_before_a_run() {
     assert!(refused.contains("+ agent claude: claude (installed here)"), "{refused}");
 }
 
-/// Writing down what is in force anyway asks nothing.
+/// A person is not asked again when a detected value, which the person already accepted, is written into a settings
+/// file.
 #[test]
 fn detected_values_that_move_into_a_file_are_not_asked_for_again() {
     let machine = TestMachine::new(&[("package.json", PACKAGE)]);

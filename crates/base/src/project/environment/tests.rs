@@ -1,11 +1,11 @@
-//! Tests of the inherited variables, as a table, and of the page that documents them.
+//! Tests which environment variables each kind of program inherits, and that the documentation has the same list.
 
 use std::fmt::Write as _;
 
 use super::*;
 use crate::project::settings::parse;
 
-/// The variables that are set where the cases are tried.
+/// The variables that are set in all tests of this file.
 const SET: &[&str] = &[
     "PATH",
     "TERM",
@@ -117,7 +117,8 @@ fn the_table_is_read_and_names_only_known_programs_and_adapters() {
     }
 }
 
-/// The page is written with `UPDATE=1`.
+/// Compares the documentation with the groups of variables. With `UPDATE=1` in the environment, writes the
+/// documentation instead.
 #[test]
 fn the_page_has_the_table() {
     let mut table = String::from("| group | variables | programs |\n|---|---|---|\n");

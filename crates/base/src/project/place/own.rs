@@ -7,8 +7,8 @@ use super::{FOLDER, PlaceReason, STATE, StorePlace};
 use git::Git;
 use git::program::GitCall;
 
-/// The reason why a store is refused. The store decides which tasks, messages and tokens are valid, so a store of
-/// another user is dangerous.
+/// The reason why a store is refused. A store decides which tasks, messages and tokens are valid, so a store of another
+/// user is dangerous.
 #[derive(Debug, thiserror::Error)]
 pub enum ForeignStore {
     #[error(
@@ -30,9 +30,8 @@ pub enum ForeignStore {
     },
 }
 
-/// Refuses a store that does not belong to this user. For a store of this user, takes the permissions of other users
-/// away from its files, and returns messages for a person about these changes. A store that the caller named is not
-/// checked.
+/// Refuses a store that does not belong to this user. Takes the permissions of other users away from the files of this
+/// user's store, and returns messages for a person about these changes. A store that the caller named is not checked.
 pub async fn judge(place: &StorePlace) -> Result<Vec<String>, ForeignStore> {
     if place.by == PlaceReason::Name || place.store == "memory:" {
         return Ok(Vec::new());
@@ -64,7 +63,7 @@ pub async fn judge(place: &StorePlace) -> Result<Vec<String>, ForeignStore> {
 }
 
 /// Takes the permissions of other users away from a file or folder of this user. Does nothing when the file does not
-/// exist; it gets the right permissions when it is created.
+/// exist, because a new file gets the right permissions.
 fn narrowed(path: &Path, mode: u32) -> Result<Option<String>, ForeignStore> {
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
@@ -104,8 +103,8 @@ async fn is_untracked(root: &Path, path: &str) -> Result<(), ForeignStore> {
     if output.is_success() && output.stdout.is_empty() { Ok(()) } else { Err(tracked()) }
 }
 
-/// Tells whether git's index may contain a path: the bytes of the path are in the index, or the index has a format in
-/// which paths are not plain bytes.
+/// Returns true when git's index may contain a path: the bytes of the path are in the index, or the index has a format
+/// in which paths are not plain bytes.
 fn may_have(root: &Path, path: &str) -> bool {
     let git = root.join(".git");
     let folder = match std::fs::read_to_string(&git) {
@@ -126,8 +125,8 @@ fn may_have(root: &Path, path: &str) -> bool {
     !is_plain || contains(&index, path.as_bytes())
 }
 
-/// Tells whether git's index may have the extension of a split index, which names another file. The extension is the
-/// word `link`, a length, and that many bytes.
+/// Returns true when git's index may have the extension of a split index, which names another file. The extension is
+/// the word `link`, a length, and that many bytes.
 fn is_split(index: &[u8]) -> bool {
     const HASH_BYTES_MIN: usize = 20;
     memchr::memmem::find_iter(index, b"link").any(|at| {
@@ -137,7 +136,7 @@ fn is_split(index: &[u8]) -> bool {
     })
 }
 
-/// Tells whether git's index contains the path. Ignores upper and lower case, because some file systems do.
+/// Returns true when git's index contains the path. Ignores upper and lower case, because some file systems do.
 fn contains(index: &[u8], path: &[u8]) -> bool {
     let Some(&first) = path.first() else { return true };
     let starts = memchr::memchr2_iter(first.to_ascii_lowercase(), first.to_ascii_uppercase(), index);
@@ -164,7 +163,7 @@ pub(super) fn make_folder(folder: &Path) -> io::Result<()> {
     maker.recursive(true).create(folder)
 }
 
-/// Tells whether a path of the repository is in Handover's state folder. An agent's output must not write there.
+/// Returns true when a path of the repository is in Handover's state folder. An agent's output must not write there.
 /// Ignores upper and lower case, because some file systems do.
 pub fn is_state(path: &str) -> bool {
     let mut parts = path.split('/').filter(|part| !part.is_empty() && *part != ".");

@@ -1,4 +1,4 @@
-//! The problems of a plan, in the words and with the lines of the file that a person wrote.
+//! Describes the problems of a plan file with the keys and line numbers that the author of the file sees.
 
 use std::fmt;
 
@@ -9,14 +9,14 @@ use crate::ground::yaml;
 /// The largest number of problems that are shown. A person fixes the first ones and tries again.
 const SHOWN_MAX: usize = 10;
 
-/// One problem of a plan. The line is counted from 1; it is `None` when the problem concerns the whole file.
+/// One problem of a plan file. Lines are counted from 1. The line is `None` when the problem concerns the whole file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanProblem {
     pub line: Option<usize>,
     pub words: String,
 }
 
-/// The problems of a plan, in the order of their lines. There is at least one.
+/// The problems of a plan file, in the order of their lines. There is at least one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanProblems(Vec<PlanProblem>);
 
@@ -63,11 +63,11 @@ impl From<String> for PlanProblems {
     }
 }
 
-/// Returns the problems of a document with their lines in the file. `below` is the pointer of the file's content in the
-/// judged document, such as `/plan`; it is empty when the file is the whole document.
+/// Returns the problems of a document with their lines in the file. `below` is the JSON pointer in the document at
+/// which the content of the file begins, such as `/plan`. It is empty when the file is the whole document.
 pub fn located(found: Vec<ArgumentProblem>, below: &str, file: &str) -> PlanProblems {
     let meant: Vec<String> = found.iter().filter_map(meant).collect();
-    // A misspelt key makes the right key missing. Only the misspelt one is told.
+    // When a key is misspelt, the correct key is also missing. Report only the misspelt key.
     let is_told =
         |problem: &ArgumentProblem| problem.kind != ArgumentProblemKind::Missing || !meant.contains(&problem.pointer);
     let told = found.into_iter().filter(is_told).map(|problem| {
@@ -78,7 +78,7 @@ pub fn located(found: Vec<ArgumentProblem>, below: &str, file: &str) -> PlanProb
     at_lines(told.collect(), file)
 }
 
-/// Returns the pointer of the key that the author meant by an unknown key.
+/// Returns the JSON pointer of the key that the author probably meant by an unknown key.
 fn meant(problem: &ArgumentProblem) -> Option<String> {
     let ArgumentProblemKind::Unknown { nearest: Some(nearest) } = &problem.kind else { return None };
     Some(format!("{}/{nearest}", problem.pointer.rsplit_once('/')?.0))
@@ -100,8 +100,8 @@ fn words(problem: &ArgumentProblem, pointer: &str) -> String {
     }
 }
 
-/// Returns the name of the key at the end of a pointer. An item of a list is named by the list and its number, counted
-/// from 1.
+/// Returns the name of the key at the end of a JSON pointer. An item of a list is named by the list and its number,
+/// counted from 1.
 fn field(pointer: &str) -> String {
     let Some((above, last)) = pointer.rsplit_once('/') else { return String::new() };
     match last.parse::<usize>() {
@@ -113,7 +113,7 @@ fn field(pointer: &str) -> String {
     }
 }
 
-/// Gives each problem the line of its pointer, and sorts the problems by line.
+/// Finds the line of each problem by its JSON pointer, and sorts the problems by line.
 pub(super) fn at_lines(found: Vec<(String, String)>, file: &str) -> PlanProblems {
     // The lines are computed only for a refused plan, because the list of lines has an entry for every value of the
     // file.

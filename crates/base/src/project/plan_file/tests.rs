@@ -1,4 +1,4 @@
-//! Tests of plan files: the problems with their lines, and the forms in which a plan may be written.
+//! Tests the errors about plan files with their lines, and the forms in which a plan may be written.
 
 use super::*;
 

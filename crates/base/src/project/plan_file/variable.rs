@@ -5,8 +5,8 @@ use wire::json::{Object, Value};
 /// The keys of a plan that describe its variables. Their texts are not filled in.
 const ABOUT_VARIABLES: [&str; 2] = ["variables", "defaults"];
 
-/// Fills in the given values, and the plan's own defaults for variables without a given value. Fails when a given value
-/// is used nowhere, because its name is probably misspelt, and when a variable that the plan lists gets no value.
+/// Puts the given values, or the plan's own defaults, in the place of the variables. Fails when no text uses a given
+/// value, because its name is probably misspelt. Also fails when a variable that the plan lists has no value.
 pub(super) fn fill(members: &mut Object, given: &[(String, String)]) -> Result<(), String> {
     let of = |key: &str| members.iter().find(|(name, _)| name == key).map(|(_, value)| value.clone());
     let (listed, defaults) = (of("variables"), of("defaults"));

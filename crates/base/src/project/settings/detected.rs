@@ -1,5 +1,5 @@
-//! The values that apply where no settings file has one: installed agent programs, and the setup and check that the
-//! files of the repository show. `project::effective` finds them.
+//! The values that apply where the settings files have none: the installed agent programs, and the setup commands and
+//! the check that the files of the repository show. The module `project::effective` finds these values.
 
 use agents::adapter::{AdapterKind, Permissions};
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ pub struct DetectedDefaults {
     pub copy: Vec<String>,
 }
 
-/// An installed agent program, as an agent.
+/// An installed agent program that is used as an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DetectedAgent {
     pub slug: String,
@@ -27,7 +27,7 @@ pub struct DetectedAgent {
 }
 
 impl DetectedDefaults {
-    /// Fills in the values that no settings file has.
+    /// Sets each value that no settings file has to the detected value.
     pub(super) fn fill(&self, settings: &mut Settings) {
         let team = &mut settings.team;
         if team.agents.is_empty() {

@@ -1,5 +1,5 @@
-//! The `[env]` section of the settings: variables that the programs inherit in addition to the documented list, and
-//! variables that they do not get.
+//! The `[env]` section of the settings. It names variables that programs inherit in addition to the documented ones,
+//! and variables that programs do not inherit.
 
 use serde::Deserialize;
 
@@ -7,7 +7,8 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EnvironmentSettings {
-    /// Names of variables that programs inherit in addition. `*` stands for any characters: `AWS_*`.
+    /// Names of variables that programs inherit in addition to the documented ones. `*` stands for any characters:
+    /// `AWS_*`.
     #[serde(default)]
     pub pass: Vec<String>,
     /// Names of variables that programs do not inherit. `*` stands for any characters.
@@ -30,14 +31,14 @@ impl EnvironmentSettings {
     }
 }
 
-/// Tells whether a text is the name of an environment variable, in which `*` stands for any characters. A pattern
-/// without any other character is refused, because it would match every variable.
+/// Returns true when a text is a variable name in which `*` may stand for any characters. Returns false for a text of
+/// `*` alone, because it would match every variable.
 fn is_name_pattern(name: &str) -> bool {
     let plain = name.replace('*', "");
     is_variable_name(&plain)
 }
 
-/// Tells whether a text is the name of an environment variable.
+/// Returns true when a text is the name of an environment variable.
 pub(super) fn is_variable_name(name: &str) -> bool {
     let is_letter = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
     !name.is_empty() && !name.starts_with(|letter: char| letter.is_ascii_digit()) && name.chars().all(is_letter)

@@ -1,5 +1,5 @@
-//! The files of the settings. Each file is read once. So the text that was checked is exactly the text that is hashed
-//! and that a person accepts.
+//! Reads the settings files. Each file is read only once, so that the checked text, the hashed text and the text that a
+//! person accepts are the same.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -10,17 +10,17 @@ use super::{DetectedDefaults, Settings, Unreadable, parse, parse_both, parse_tex
 use git::FOLDER;
 
 const CONFIG: &str = "config.toml";
-/// The personal settings, which git ignores.
+/// The file with the personal settings, which git ignores.
 const LOCAL: &str = "local.toml";
 /// The folder in `.handover/` with the JSON schemas of contracts. Outputs of agents are checked against them.
 pub const CONTRACTS: &str = "contracts";
-/// The most bytes of `config.toml`; a longer file is an error. A usual file has some kilobytes, and a person cannot
-/// review more than this.
+/// The maximum size of `config.toml` in bytes; a longer file is an error. A usual file has some kilobytes, and a person
+/// cannot review more than this.
 const CONFIG_BYTES_MAX: u64 = 4 << 20;
-/// The most bytes of a schema file that are read: one byte more than a schema may have. So the later check of the
-/// schema notices a file that is too long, and its error names the schema's own limit.
+/// The maximum number of bytes of a schema file that are read: one byte more than a schema may have. So the later check
+/// of the schema notices a file that is too long, and its error names the schema's own limit.
 const CONTRACT_BYTES_MAX: u64 = (1 << 20) + 1;
-/// The most files of `contracts/` that are read; further files are ignored.
+/// The maximum number of files in `contracts/` that are read; further files are ignored.
 const CONTRACTS_MAX: usize = 1_000;
 
 /// The texts of `config.toml` and `local.toml`, the files in `contracts/` by name, and the values that apply where no
@@ -29,7 +29,7 @@ const CONTRACTS_MAX: usize = 1_000;
 pub struct SettingsFiles {
     /// The text of `config.toml`. It is empty when the file does not exist.
     pub config: String,
-    /// The text of `local.toml`, whose values win. It is empty when the file does not exist.
+    /// The text of `local.toml`, whose values win over `config.toml`. It is empty when the file does not exist.
     pub local: String,
     /// The values that Handover found on this machine and in the files of the repository.
     pub detected: DetectedDefaults,
@@ -81,7 +81,7 @@ impl SettingsFiles {
         };
         let mut settings = parse_text(&self.config).map_err(|problem| in_file(CONFIG, problem))?;
         if !self.local.trim().is_empty() {
-            // The file is also parsed alone, because only then the line of a mistake is right.
+            // Parse this file alone first, because only then an error names the right line.
             unknown::look(&self.local).map_err(|problem| in_file(LOCAL, problem))?;
             settings = parse_both(&self.config, &self.local).map_err(|problem| in_file(LOCAL, problem))?;
         }
@@ -96,7 +96,7 @@ impl SettingsFiles {
     }
 }
 
-/// Tells whether the error means that the settings file does not exist. `NotADirectory` is included, because
+/// Returns true when the error means that the settings file does not exist. `NotADirectory` is included, because
 /// `.handover` may be a file of another program.
 fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)

@@ -1,11 +1,12 @@
-//! Joins the two settings files: `local.toml`, which is personal, wins over `config.toml`, which the team shares.
+//! Joins the two settings files. The values of `local.toml`, which is personal, win over the values of `config.toml`,
+//! which the team shares.
 //!
-//! Tables are joined key by key and agents by their slug. A list of the personal file replaces the whole list of the
-//! team. Everything else is replaced.
+//! Tables are joined key by key, and agents are joined by their slug (short name). A list and any other value of the
+//! personal file replaces the value of the team's file.
 
 use toml::{Table, Value};
 
-/// The section in which each entry is found by its `slug`.
+/// The section of the agents. Two entries with the same `slug` (short name) describe the same agent.
 const AGENTS: &str = "agent";
 
 /// Returns the settings of both files. `own` is the content of the personal file.

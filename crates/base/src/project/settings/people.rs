@@ -89,12 +89,12 @@ pub struct Webhook {
 }
 
 impl Notify {
-    /// Tells whether notices reach neither a program nor a URL.
+    /// Returns true when the settings name no program and no URL for notices.
     pub fn is_empty(&self) -> bool {
         self.command.is_none() && self.webhook.is_none()
     }
 
-    /// Returns the programs that a notice would run and the URLs that it would call, one text for each.
+    /// Returns the programs that a notice starts and the URLs that a notice calls, as one text for each.
     pub fn shown(&self, words: impl Fn(&[String]) -> String) -> Vec<String> {
         let command = self.command.as_ref().map(|command| format!("notify: {}", words(command)));
         let webhook = self.webhook.as_ref().map(|webhook| format!("notify: POST {}", webhook.url));

@@ -1,4 +1,4 @@
-//! The hours in which no notice is sent.
+//! The setting for the hours in which no notice is sent to people.
 
 use serde::Deserialize;
 
@@ -6,14 +6,14 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct QuietHours {
-    /// The minute of the day at which the part begins, from 0.
+    /// The minute of the day at which the quiet hours begin, counted from 0 at midnight.
     pub from_minute: u32,
-    /// The first minute of the day after the part.
+    /// The minute of the day at which the quiet hours end. This minute is no longer quiet.
     pub until_minute: u32,
 }
 
 impl QuietHours {
-    /// Tells whether a minute of the day is in these hours.
+    /// Returns true when a minute of the day is within the quiet hours.
     pub fn holds(self, minute: u32) -> bool {
         let Self { from_minute, until_minute } = self;
         if from_minute <= until_minute {

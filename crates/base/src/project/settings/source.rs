@@ -1,6 +1,6 @@
-//! The origin of a setting's value: a settings file, or what Handover found on this machine.
+//! The origin of a setting's value: a settings file, the detection on this machine, or the built-in default.
 
-/// The origin of a value.
+/// The origin of a setting's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SettingSource {
     /// No file sets the value, and nothing was detected. The built-in default applies.

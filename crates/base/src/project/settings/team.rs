@@ -13,7 +13,7 @@ use super::environment::is_variable_name;
 use super::{EnvironmentSettings, SettingSource, VerifySettings, WorktreeSettings};
 use crate::project::detect::clients::known_clients;
 
-/// The limits of one task. A limit that is not set has its default, or allows any amount.
+/// The limits of one task. A limit that is not set has its default; without a default it allows any amount.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LimitSettings {
@@ -53,8 +53,8 @@ pub struct Evaluator {
 pub enum OutputSettings {
     Handoff,
     Envelope,
-    /// No document: exit code 0 means done, the last line of standard output is the summary, and the changed files are
-    /// the result. Only for the adapter `exec`.
+    /// The agent writes no document. Exit code 0 means done, the last line of standard output is the summary, and the
+    /// changed files are the result. Only agents with the adapter `exec` may have this kind.
     Plain,
 }
 
@@ -95,8 +95,8 @@ pub struct AgentSettings {
     pub output: Option<OutputSettings>,
     #[serde(default)]
     pub writable_sections: Vec<String>,
-    /// The sections of the project context (facts that agents have learned) that the agent can read. Without this key
-    /// the agent can read all of them.
+    /// The sections of the project context (facts that agents have learned) that the agent can read. `None` when it can
+    /// read all sections.
     pub readable_sections: Option<Vec<String>>,
     /// True when the agent may add tasks to its workflow while it works.
     #[serde(default)]
@@ -105,27 +105,27 @@ pub struct AgentSettings {
     pub home: HomeSettings,
     #[serde(default)]
     pub env: BTreeMap<String, String>,
-    /// The API keys that the program inherits: names of variables, or vendors. Without this key it inherits the keys of
-    /// every vendor. Only for programs that work with several vendors.
+    /// The API keys that the program inherits: names of variables, or vendors. `None` when it inherits the keys of all
+    /// vendors. This setting is only for programs that work with several vendors.
     pub keys: Option<Vec<String>>,
-    /// The surfaces (parts of the product) for which the agent is primary. An empty list means all of them.
+    /// The surfaces (parts of the product) for which the agent is the primary agent. An empty list means all surfaces.
     #[serde(default)]
     pub surfaces: Vec<String>,
-    /// Whether the agent takes tasks. Without this key it takes them, unless it is an evaluator or a reviewer.
+    /// `true` when the agent takes tasks. `None` means that it takes tasks, unless it is an evaluator or a reviewer.
     pub works: Option<bool>,
-    /// The origin of the agent: a settings file, or the installed programs.
+    /// The origin of the agent: a settings file, or the detection of installed programs.
     #[serde(skip, default = "from_file")]
     pub source: SettingSource,
 }
 
-/// The tasks that an agent takes by itself.
+/// The tasks that an agent claims without being asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AgentWork {
-    /// Every task whose role the agent has, and tasks without a role.
+    /// Every task that names a role of the agent, and every task without a role.
     AnyTask,
-    /// Only tasks that name one of its roles.
+    /// Only tasks that name a role of the agent.
     TasksOfRoles,
-    /// No task. It works only when it is asked to judge or to review.
+    /// No task. The agent works only when it is asked to judge or to review.
     OnlyAsked,
 }
 
@@ -148,8 +148,8 @@ impl AgentSettings {
         self.output.unwrap_or(default)
     }
 
-    /// Returns the tasks that the agent takes by itself. `is_judge` tells whether the evaluator setting or the review
-    /// of a task names the agent.
+    /// Returns the tasks that the agent claims without being asked. `is_judge` is true when the settings name the agent
+    /// as the evaluator, or when a task names it as its reviewer.
     pub fn work(&self, is_judge: bool) -> AgentWork {
         match self.works {
             Some(true) => AgentWork::AnyTask,
@@ -160,7 +160,7 @@ impl AgentSettings {
         }
     }
 
-    /// Tells whether the program works with several vendors, so that `keys` chooses among their API keys. The other
+    /// Returns true when the program works with several vendors, so that `keys` chooses among their API keys. The other
     /// programs inherit only the keys of their own vendor.
     pub fn has_choice_of_keys(&self) -> bool {
         match self.adapter {
@@ -206,7 +206,7 @@ impl AgentSettings {
     }
 }
 
-/// Tells whether a text names API keys: a variable in capital letters, or a vendor.
+/// Returns true when a text names API keys: a variable in capital letters, or a vendor.
 fn is_key(text: &str) -> bool {
     let is_capital = |letter: char| letter.is_ascii_uppercase() || letter.is_ascii_digit() || letter == '_';
     let is_variable = is_variable_name(text) && text.chars().all(is_capital);
@@ -236,7 +236,7 @@ pub struct CheckSettings {
     pub seconds: u32,
 }
 
-/// The seconds that a check or a setup command may take when the settings do not say it.
+/// The time limit, in seconds, of a check or a setup command when the settings name no other limit.
 pub const COMMAND_SECONDS_DEFAULT: u32 = 600;
 
 fn ten_minutes() -> u32 {
@@ -255,7 +255,8 @@ pub struct TeamSettings {
     pub worktree: WorktreeSettings,
     pub verify: VerifySettings,
     pub environment: EnvironmentSettings,
-    /// The files of `.handover/contracts/` by name: the text, or the reason why it cannot be read.
+    /// The files of `.handover/contracts/` by name. Each value is the text of the file, or the reason why the file
+    /// cannot be read.
     pub schemas: BTreeMap<String, Result<String, String>>,
     /// The record of the script contents that a person accepted. When a script checks an output, its content is
     /// compared with the record. `None` means that scripts are not compared.
@@ -271,7 +272,7 @@ pub struct ScriptSource {
     pub root: PathBuf,
 }
 
-/// The most agents in the settings. More agents are an error.
+/// The maximum number of agents in the settings. More agents are an error.
 const AGENTS_MAX: usize = 500;
 
 impl TeamSettings {
@@ -297,7 +298,7 @@ impl TeamSettings {
                 return Some(problem);
             }
         }
-        // Without an agent in the files the installed programs are the agents.
+        // When the settings files name no agent, the installed programs are the agents, so their names are valid, too.
         let is_client = |name: &str| self.agents.is_empty() && known_clients().iter().any(|client| client.name == name);
         if let Some(found) = &self.evaluator
             && !seen.contains(&found.agent)

@@ -1,4 +1,4 @@
-//! The address of a webhook, checked when the settings are read.
+//! Parses and checks the address of a webhook when the settings are read.
 
 use http::Uri;
 use http::uri::Scheme;

@@ -1,4 +1,5 @@
-//! The `[worktree]` section of the settings: the commands that prepare a worktree, and the files that are copied into it.
+//! The `[worktree]` section of the settings: the commands that prepare a worktree, and the files that are copied into
+//! the worktree.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,10 +13,12 @@ pub struct WorktreeSettings {
     /// The commands that prepare a worktree before the first turn, in this order.
     pub setup: Vec<SetupCommand>,
     pub setup_source: SettingSource,
-    /// Patterns, in the syntax of `.gitignore`, of ignored files that are copied from the main worktree.
+    /// Patterns, in the syntax of `.gitignore`, of ignored files that are copied from the main worktree into each
+    /// worktree.
     pub copy: Vec<String>,
     pub copy_source: SettingSource,
-    /// The most worktrees for each turn that may run at once. A task that waits for a person keeps its worktree.
+    /// The number of worktrees that may exist for each turn that can run in parallel. It is multiplied by the number of
+    /// parallel turns. More than one is needed, because a task that waits for a person keeps its worktree.
     pub slots_per_turn: u32,
 }
 
@@ -34,8 +37,8 @@ pub struct SetupCommand {
     pub folder: String,
 }
 
-/// The content of `[worktree]`. A key that is missing has another meaning than an empty list: the detected value
-/// applies.
+/// The text of the section `[worktree]`. A missing key means that the detected value applies; an empty list means no
+/// value.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WorktreeText {
@@ -44,12 +47,13 @@ struct WorktreeText {
     slots_per_turn: Option<u32>,
 }
 
-/// The slots for each turn that may run at once when the settings name no other number: one that works, and three whose
-/// tasks wait for a person.
+/// The number of slots (reusable worktrees) for each turn when the settings name no other number. One slot is for the
+/// running turn, and three are for tasks that wait for a person.
 const SLOTS_PER_TURN_DEFAULT: u32 = 4;
-/// The largest `slots_per_turn`; a larger value is an error, because each slot is a checkout of the repository.
+/// The largest `slots_per_turn`; a larger value is an error, because each slot is a worktree with all files of the
+/// repository.
 const SLOTS_PER_TURN_MAX: u32 = 100;
-/// The most seconds of a setup command or a check: one day.
+/// The longest time limit of a setup command or a check, in seconds: one day.
 const SECONDS_MAX: u32 = 24 * 60 * 60;
 
 pub(super) fn ten_minutes() -> u32 {
@@ -75,7 +79,7 @@ impl Default for WorktreeSettings {
     }
 }
 
-/// Returns the origin of a value that a settings file may have.
+/// Returns `File` when a settings file has the value, and `Default` when it does not.
 pub(super) fn source<T>(written: Option<&T>) -> SettingSource {
     written.map_or(SettingSource::Default, |_| SettingSource::File)
 }
@@ -102,7 +106,7 @@ impl WorktreeSettings {
     }
 }
 
-/// Returns the problem of a command that runs in a worktree: a setup command or a check.
+/// Returns the problem in the settings of a setup command or a check, or `None` when they are valid.
 pub(super) fn command_problem(command: &[String], seconds: u32, folder: &str) -> Option<String> {
     if command.first().is_none_or(|program| program.trim().is_empty()) {
         return Some("a command names no program".to_owned());
@@ -115,7 +119,7 @@ pub(super) fn command_problem(command: &[String], seconds: u32, folder: &str) ->
     (!is_inside(folder)).then(|| format!("`{shown}`: `{folder}` is not a folder of the repository; {advice}"))
 }
 
-/// Tells whether a path stays in the folder to which it is relative.
+/// Returns true when a path stays in the folder to which it is relative.
 fn is_inside(path: &str) -> bool {
     use std::path::Component;
     let inside = |part| matches!(part, Component::Normal(_) | Component::CurDir);

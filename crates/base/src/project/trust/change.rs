@@ -11,10 +11,10 @@ pub struct TrustChange {
     /// One line that shows the change to a person, for example `+ check of code: make lint`,
     /// `- gate: deny write infra/**`, `~ limit usd: 5 -> 100`.
     pub text: String,
-    /// True when a person must accept the change before it takes effect. False when it takes effect at once or has no
-    /// effect.
+    /// True when a person must accept the change before it takes effect. False when it takes effect immediately or has
+    /// no effect.
     pub waits: bool,
-    /// The origin of the changed value: a settings file, or this machine and the files of the repository.
+    /// The origin of the changed value: a settings file, or the detection on this machine.
     pub source: SettingSource,
 }
 
@@ -27,7 +27,8 @@ pub(super) fn changes(accepted: &TrustList, found: &TrustList) -> Vec<TrustChang
     let mut changes = Vec::new();
     for item in &found.0 {
         match before.get(&key(item)) {
-            // The default bound of a new check says nothing that the line of the check does not say.
+            // A new item with its default value, such as the time limit of a new check, is not reported. The line that
+            // reports the new check is enough.
             None if item.is_default => {}
             None => {
                 let (text, waits) = (format!("+ {}", item.text), is_wider(item, accepted));
@@ -44,8 +45,8 @@ pub(super) fn changes(accepted: &TrustList, found: &TrustList) -> Vec<TrustChang
     changes
 }
 
-/// Tells whether an item (a setting or a script) is unchanged. A person may have accepted several contents of a script,
-/// so its new content must be one of them.
+/// Returns true when an item (a setting or a script) is unchanged. A person may have accepted several contents of a
+/// script. The script is unchanged when its current content is one of these.
 fn is_same(known: &TrustItem, item: &TrustItem) -> bool {
     if item.key != super::SCRIPT {
         return known.value == item.value;
@@ -59,12 +60,12 @@ fn changed(known: &TrustItem, item: &TrustItem) -> TrustChange {
     let waits = match (known.order, item.order) {
         (ItemOrder::Bound(before), ItemOrder::Bound(after)) => after > before,
         (ItemOrder::Demand(before), ItemOrder::Demand(after)) => after <= before,
-        // A gate rule that changed from `allow` to `ask` or `deny` is stricter, so it takes effect at once.
+        // A gate rule that changed from `allow` to `ask` or `deny` is stricter, so it takes effect immediately.
         (ItemOrder::Grant, ItemOrder::Demand(_)) => false,
         (_, ItemOrder::Noted) => false,
         (_, ItemOrder::Grant | ItemOrder::Fixed | ItemOrder::Bound(_) | ItemOrder::Demand(_)) => true,
     };
-    // The lines for a person leave out secrets, so two items with different values may have the same line.
+    // The text of an item leaves out secrets, so two items with different values may have the same text.
     let text = if known.text == item.text {
         format!("~ {} (another value)", item.text)
     } else {
@@ -88,7 +89,7 @@ fn common<'a>(one: &'a str, other: &str) -> &'a str {
     &one[..end]
 }
 
-/// Tells whether adding this setting to the accepted settings widens access.
+/// Returns true when adding this setting to the accepted settings widens access.
 fn is_wider(item: &TrustItem, accepted: &TrustList) -> bool {
     let has_all = || {
         let slug = agent_of(item).unwrap_or_default();
@@ -101,7 +102,7 @@ fn is_wider(item: &TrustItem, accepted: &TrustList) -> bool {
     }
 }
 
-/// Tells whether removing this setting from the accepted settings widens access.
+/// Returns true when removing this setting from the accepted settings widens access.
 fn is_loosened(item: &TrustItem, found: &TrustList) -> bool {
     match item.order {
         ItemOrder::Grant | ItemOrder::Bound(_) | ItemOrder::Noted => false,

@@ -1,19 +1,20 @@
-//! The table of all settings. It says for each setting whether a person must accept a change. A test fails when a
-//! setting is missing in the table.
+//! Lists all settings. For each setting, the list says if a person must accept a change. A test fails when a setting is
+//! missing here.
 
-/// The class of a setting, which says whether a person must accept a new value.
+/// The class of a setting. It decides if a person must accept a new value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyClass {
     /// Every new value of the setting waits for a person: the setting runs a program, or decides something important,
     /// such as which store is used or which outputs count.
     Asks,
-    /// The setting can become stricter or wider: a stricter value takes effect at once, a wider one waits for a person.
+    /// The setting can become stricter or wider. A stricter value takes effect immediately; a wider one waits for a
+    /// person.
     Narrows,
-    /// The setting neither runs a program nor widens access: a new value takes effect at once.
+    /// The setting neither runs a program nor widens access: a new value takes effect immediately.
     AsksNothing,
 }
 
-/// One row of the table of settings. The key is written as in `config.toml`; `*` stands for a name that the person
+/// One row of the list of settings. The key is written as in `config.toml`; `*` stands for a name that the person
 /// chooses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SettingKey {
@@ -109,8 +110,8 @@ pub const KEYS: &[SettingKey] = &[
     narrows("mcp.coordinators", "each client is one more coordinator"),
 ];
 
-/// Returns the class of a setting, which says whether a new value waits for a person. A setting that is missing in the
-/// table has the class `Asks`.
+/// Returns the class of a setting, which decides if a new value waits for a person. A setting that is missing in `KEYS`
+/// has the class `Asks`.
 pub fn class(key: &str) -> KeyClass {
     KEYS.iter().find(|row| row.key == key).map_or(KeyClass::Asks, |row| row.class)
 }

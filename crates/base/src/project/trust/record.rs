@@ -14,7 +14,8 @@ use crate::project::settings::{DetectedDefaults, SettingsFiles};
 /// The folder with the accepted copies (the settings that a person accepted) of all clones, relative to the user's data
 /// folder.
 const FOLDER: &str = "handover/trust";
-/// The most bytes of an accepted copy that are read. The settings files in it can never have so many bytes together.
+/// The maximum number of bytes that are read from an accepted copy (the file with the accepted settings of one clone).
+/// The settings files in it are always smaller than this, even together.
 const BYTES_MAX: u64 = 1 << 30;
 
 /// The settings that a person accepted for one clone.
@@ -29,7 +30,7 @@ pub(super) struct AcceptedCopy {
     /// The complete text of the accepted `local.toml`.
     #[serde(default)]
     pub(super) local: String,
-    /// The accepted values that no file has.
+    /// The accepted values that were detected on this machine, because no settings file has them.
     #[serde(default)]
     pub(super) detected: DetectedDefaults,
     pub(super) contracts: BTreeMap<String, String>,
@@ -43,7 +44,7 @@ impl AcceptedCopy {
         SettingsFiles { config, local, detected, contracts }
     }
 
-    /// Tells whether the settings files are exactly the accepted ones.
+    /// Returns true when the two settings files have exactly the accepted texts.
     pub(super) fn has_texts_of(&self, files: &SettingsFiles) -> bool {
         (&self.config, &self.local) == (&files.config, &files.local)
     }
@@ -101,8 +102,8 @@ pub(super) fn change(file: &Path, make: impl FnOnce(Option<AcceptedCopy>) -> Acc
     // A file of accepted settings that cannot be read is replaced, because the person has just accepted new settings.
     let known = read(file).ok().flatten();
     let text = serde_json::to_string_pretty(&make(known)).map_err(io::Error::other)?;
-    // `NamedTempFile` creates a file that only its owner can read. It replaces the accepted copy below and keeps these
-    // permissions.
+    // `NamedTempFile` creates a file that only its owner can read. The new file, with these permissions, replaces the
+    // old file of accepted settings below.
     let mut fresh = tempfile::NamedTempFile::new_in(folder)?;
     fresh.write_all(text.as_bytes())?;
     fresh.as_file().sync_all()?;

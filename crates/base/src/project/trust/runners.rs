@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-/// The most makefiles that one command can run, including the files that they include. Further included files are not
-/// compared with the content that a person accepted.
+/// The maximum number of makefiles that are examined for one command, including the makefiles that they include.
+/// Further makefiles are not compared with the content that a person accepted.
 const INCLUDES_MAX: usize = 64;
 
 /// One program that runs files of the repository by convention, or several programs that read the same files.
@@ -165,8 +165,8 @@ pub(super) fn part(path: &Path, content: &[u8]) -> Option<String> {
     serde_json::to_string_pretty(&BTreeMap::from([(*part, sorted)])).ok().map(|text| text + "\n")
 }
 
-/// Tells whether the file is a manifest (such as `package.json`). Of a manifest only the part that lists commands to
-/// run is compared.
+/// Returns true when the file is a manifest (such as `package.json`). Of a manifest only the part that lists commands
+/// to run is compared.
 pub(super) fn is_manifest(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str());
     name.is_some_and(|name| PARTS.iter().any(|(manifest, _)| *manifest == name))

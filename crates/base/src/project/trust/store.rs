@@ -1,4 +1,4 @@
-//! The store that the settings name. Finds whether a person must accept this store, and whether a person did.
+//! Decides if a person must accept the store that the settings name, and if a person accepted it.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -31,7 +31,8 @@ fn is_server(store: &str) -> bool {
     store.contains("://")
 }
 
-/// Tells whether a store's file is inside the repository. Resolves symbolic links in the part of the path that exists.
+/// Returns true when a store's file is inside the repository. Resolves symbolic links in the part of the path that
+/// exists.
 fn is_inside(root: &Path, store: &str) -> bool {
     let path = root.join(store.strip_prefix("sqlite:").unwrap_or(store));
     let Ok(root) = root.canonicalize() else { return false };

@@ -84,8 +84,8 @@ fn another_clone_of_the_same_settings_is_another_question() {
     assert!(one.required().is_ok());
 }
 
-/// The settings file changes between the question and the person's answer. The answer counts only for the content that
-/// the person saw.
+/// The settings file changes after it was shown to a person and before the person accepts it. The acceptance counts
+/// only for the content that the person saw.
 #[test]
 fn what_was_shown_is_what_is_accepted() {
     let agent = |words: &str| format!("[[agent]]\nslug = \"quinn\"\nadapter = \"exec\"\ncommand = [{words}]\n");

@@ -11,8 +11,8 @@ use crate::spot::PathSpot;
 /// The calls in one piece of code that write or run something, as far as they are known.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(in crate::judge) struct ComputedCalls {
-    /// The code with joined literals replaced by their result: `'ab'` for `'a' + 'b'`. The rules are compared with this
-    /// text and with the original code.
+    /// The text of the code, with joined literals replaced by their result: `'ab'` for `'a' + 'b'`. The gate rules are
+    /// compared with this text and with the original code.
     pub(in crate::judge) folded: String,
     /// A description of the first call whose path or command cannot be determined. None when there is no such call.
     pub(in crate::judge) hidden: Option<String>,
@@ -22,8 +22,8 @@ pub(in crate::judge) struct ComputedCalls {
     pub(in crate::judge) walked: Vec<PathSpot>,
 }
 
-/// The largest number of variables that are followed to their values. When an argument depends on more variables, its
-/// value counts as unknown, and the gate asks.
+/// The largest number of variables whose values are looked up for one argument. If the argument depends on more
+/// variables, its value counts as unknown, and a person must approve the call.
 const FOLLOWED_MAX: usize = 64;
 
 /// The largest nesting depth of code in strings of code, as in `eval("eval('x')")`. Deeper code is not read.
@@ -171,8 +171,8 @@ impl<'t> CodeReader<'t> {
         }
     }
 
-    /// Returns an argument and the values of all variables that it uses, directly or through other variables. The flag is
-    /// false when the argument uses more variables than are followed.
+    /// Returns an argument and the values of all variables that it uses, directly or through other variables. The flag
+    /// is false when the argument uses more than `FOLLOWED_MAX` variables.
     fn behind(&self, argument: &'t [CodeToken]) -> (Vec<&'t [CodeToken]>, bool) {
         let mut parts = vec![argument];
         let mut seen = BTreeSet::new();
@@ -287,8 +287,8 @@ fn is_one_of(token: &CodeToken, names: &[&str]) -> bool {
     token.name().is_some_and(|name| names.contains(&name))
 }
 
-/// Returns the literal letters at the start of an expression. Returns None when the expression is one literal or starts
-/// with an unknown part.
+/// Returns the literal letters at the start of an expression. Returns None when the whole expression is literal or
+/// starts with an unknown part.
 fn lead(argument: &[CodeToken]) -> Option<&str> {
     match argument {
         [CodeToken::Text { text, open: true }] => {
@@ -309,7 +309,7 @@ fn computes(part: &[CodeToken]) -> bool {
             *open || part.get(at + 1).is_some_and(|next| next.is_sign('[') || next.is_sign('%'))
         }
         CodeToken::Sign('+') => true,
-        // In perl and php a dot joins two texts.
+        // In perl and php a dot between two texts joins them.
         CodeToken::Sign('.') => {
             text(part.get(at + 1))
                 || text(at.checked_sub(1).and_then(|before| part.get(before)))

@@ -102,8 +102,8 @@ pub(super) const PAIRS: &[&str] = &[
     "moveSync",
     "cp_r",
 ];
-/// Function names that have other meanings as well, each with a list of modules. A call counts only if one of these
-/// modules stands before the name, as in `os.remove`.
+/// Function names that also have harmless meanings, each with a list of modules. A call counts as writing only if one
+/// of these modules is before the name, as in `os.remove`.
 pub(super) const MEMBERS: &[(&str, &[&str])] = &[
     ("remove", &["os", "fs", "file", "FileUtils"]),
     ("replace", &["os"]),
@@ -173,7 +173,7 @@ pub(super) const DECODERS: &[&str] = &[
     "bytes",
     "bytearray",
 ];
-/// Functions that make a new text from other texts.
+/// Functions that make a new text from other texts, so that the new text does not appear in the code.
 pub(super) const MAKERS: &[&str] = &[
     "join",
     "concat",
@@ -215,8 +215,8 @@ pub(super) const UNPACKS: &[(&str, usize)] =
     &[("extractall", 0), ("extractAllTo", 0), ("unpack_archive", 1), ("extract_all", 0)];
 /// Functions that run a text as code of the language in which they are called.
 pub(super) const EVALUATES: &[&str] = &["eval", "exec", "Function", "runInThisContext", "runInNewContext", "timeit"];
-/// Parts of function names. If a function's name contains one of these parts, the function only reads the path that it
-/// gets, or makes another text from the path.
+/// Parts of function names. A function with such a part in its name only reads a path that it gets, or makes another
+/// text from it.
 pub(super) const READING_PARTS: &[&str] = &[
     "assert", "check", "compare", "contain", "count", "decode", "diff", "digest", "echo", "encode", "ends", "equal",
     "exist", "expect", "find", "format", "glob", "hash", "import", "include", "index", "info", "insert", "join",
@@ -307,7 +307,7 @@ pub(super) const READING_NAMES: &[&str] = &[
     "yield",
     "zip",
 ];
-/// Functions that list the files of folders.
+/// Functions that list the files of a folder. Code may then write the listed files.
 pub(super) const WALKS: &[&str] = &[
     "walk",
     "fwalk",

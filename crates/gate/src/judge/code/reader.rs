@@ -66,7 +66,8 @@ impl<'t> CodeReader<'t> {
             }
             from = before;
         }
-        // A word directly before the expression is included too: the result for `return p.unlink()` is `return p`.
+        // The result may also have a word before the expression: for `return p.unlink()` it is `return p`. This does no
+        // harm, because a keyword such as `return` is neither a text nor a variable with a value.
         &self.tokens[from..end]
     }
 }
@@ -89,7 +90,7 @@ pub(super) fn closing(tokens: &[CodeToken]) -> Option<usize> {
     None
 }
 
-/// Splits arguments at the commas between them.
+/// Splits the tokens of a call's arguments at the commas between the arguments.
 pub(super) fn split(tokens: &[CodeToken]) -> Vec<&[CodeToken]> {
     let (mut found, mut from, mut depth) = (Vec::new(), 0, 0_usize);
     for (at, token) in tokens.iter().enumerate() {

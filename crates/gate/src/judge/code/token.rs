@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// The largest number of tokens in one piece of code. Longer code is cut off and counts as code with an unknown
+/// The largest number of tokens in one piece of code. Longer code is cut off, and counts as code that runs an unknown
 /// command.
 pub(super) const TOKENS_MAX: usize = 20_000;
 
@@ -300,7 +300,7 @@ fn list_joined(found: &mut Vec<CodeToken>, tokens: &[CodeToken], at: usize) -> O
     Some((items.join(separator.first().map_or(",", String::as_str)), end))
 }
 
-/// Writes tokens as code again. Each literal text gets quotes.
+/// Turns tokens into the text of code again. Each literal text gets quotes.
 pub(super) fn written(tokens: &[CodeToken]) -> String {
     let mut text = String::new();
     for token in tokens {

@@ -87,7 +87,8 @@ pub(super) fn zip(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     found
 }
 
-/// Returns the writes of gzip and similar programs, which replace a file with its packed or unpacked form.
+/// Returns the files that gzip and similar programs write. These programs replace a file with its packed or unpacked
+/// form.
 pub(super) fn squeeze(name: &str, ending: &str, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     if parsed.has(&["-c", "--stdout", "--to-stdout", "-t", "--test", "-l", "--list"]) {
         return Vec::new();
@@ -146,8 +147,8 @@ pub(super) fn ar(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     found
 }
 
-/// Returns the files that lz4 writes. It writes one file, next to its source or at the path in the second operand. With
-/// -m or -r it packs or unpacks every operand.
+/// Returns the files that lz4 writes. By default it writes one file, next to the source file or at the path of the
+/// second operand. With `-m` or `-r` it packs or unpacks every operand.
 pub(super) fn lz4(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     if parsed.has(&["-c", "--stdout", "-t", "--test", "--list"]) {
         return Vec::new();
@@ -165,7 +166,8 @@ pub(super) fn lz4(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     found
 }
 
-/// Returns the writes of pax: -w packs, -r unpacks, and both together copy into the last operand.
+/// Returns the files that pax writes. With `-w` it packs, with `-r` it unpacks, and with both options it copies files
+/// into the folder that the last operand names.
 pub(super) fn pax(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let inside = |word: &Arg| match &word.text {
         Some(folder) => tree(&Arg::inside(folder)),

@@ -36,10 +36,10 @@ pub(super) fn effects(name: &str, parsed: &ParsedOptions) -> Vec<ProgramEffect> 
 enum AwkToken {
     Text(String),
     Name(String),
-    /// A number or a pattern.
+    /// A number or a pattern. Its content does not matter, because it neither writes a file nor runs a command.
     Value,
     Sign(char),
-    /// The end of a statement.
+    /// The end of an awk statement.
     End,
 }
 
@@ -117,7 +117,7 @@ fn tokens(text: &str) -> Option<Vec<AwkToken>> {
                             'n' => word.push('\n'),
                             't' => word.push('\t'),
                             letter @ ('/' | '"' | '\\') => word.push(letter),
-                            // The meaning of any other escape is unknown, so the reader gives up on the whole program.
+                            // Give up on the whole awk program, because the meaning of any other escape is unknown.
                             _ => return None,
                         },
                         letter => word.push(letter),
@@ -153,7 +153,7 @@ fn tokens(text: &str) -> Option<Vec<AwkToken>> {
     Some(found)
 }
 
-/// Tells whether a slash begins a pattern. After a value, a slash divides.
+/// Tells whether a slash in an awk program begins a pattern. After a value, a slash means division.
 fn begins_pattern(before: Option<&AwkToken>) -> bool {
     match before {
         None | Some(AwkToken::End | AwkToken::Sign(_)) => !matches!(before, Some(AwkToken::Sign(')' | ']' | '$'))),

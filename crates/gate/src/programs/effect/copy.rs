@@ -87,7 +87,7 @@ pub(super) fn rsync(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     if target.as_text().contains(':') {
         return found;
     }
-    // rsync reads a relative path of these options from the folder to which it copies.
+    // A relative path in one of these options of rsync starts at the folder to which rsync copies.
     for folder in parsed.values(&["--backup-dir", "-T", "--temp-dir", "--partial-dir"]) {
         found.push(ProgramEffect::Writes(joined(target, folder), TreeEffect::Yes));
     }
@@ -122,8 +122,9 @@ fn is_plain_ssh(text: &str) -> bool {
         && !text.contains(|letter: char| ";|&<>()`\n\"'\\".contains(letter))
 }
 
-/// Returns the files to which a new relative link may lead. The text of the link is relative to the folder that holds
-/// the link. That folder is `target`, if `target` is a folder, or the folder above `target`.
+/// Returns the files to which a new relative link may lead. A relative link is resolved from the folder that contains
+/// the link. This folder is `target` if `target` is a folder, otherwise the folder above `target`. Both cases are
+/// returned.
 fn behind(target: &Arg, source: &Arg) -> Vec<Arg> {
     let (Some(PathSpot::At(target)), Some(source)) = (&target.spot, source.text.as_deref()) else { return Vec::new() };
     if source.starts_with('/') {
@@ -133,8 +134,8 @@ fn behind(target: &Arg, source: &Arg) -> Vec<Arg> {
     vec![Arg::known(&format!("{target}/{source}")), Arg::known(&format!("{above}/{source}"))]
 }
 
-/// Returns the path that `cp --parents` and `rsync -R` give to a source, with all its folders: `t/a/b` for the source
-/// `a/b` and the target `t`.
+/// Returns the path to which `cp --parents` and `rsync -R` copy a source. They keep the folders of the source: `t/a/b`
+/// for the source `a/b` and the target `t`.
 fn joined(target: &Arg, source: &Arg) -> Arg {
     match (&target.spot, &source.text) {
         (Some(PathSpot::At(folder)), Some(source)) => {
@@ -144,8 +145,7 @@ fn joined(target: &Arg, source: &Arg) -> Arg {
     }
 }
 
-/// Returns the path that a source gets in the target folder, by the last part of its name: `t/b` for the source `a/b`
-/// and the target `t`.
+/// Returns the path of a copied file in the target folder: `t/b` for the source `a/b` and the target `t`.
 pub(super) fn beneath(target: &Arg, source: &Arg) -> Arg {
     let name = source.text.as_deref().map(|text| base(text.trim_end_matches('/')));
     match (&target.spot, name, &source.spot) {

@@ -59,7 +59,8 @@ pub(super) fn curl(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     for given in &parsed.given {
         let Some(value) = &given.value else { continue };
         let writes = given.effect == crate::programs::table::OptionEffect::Write && !shown(value);
-        // `#1` in the name of a file stands for the first part of the address that is in braces or brackets.
+        // In the name of curl's output file, `#1` stands for the first part of the address that is in braces or
+        // brackets. So the name of the file may be unknown.
         let numbered =
             value.as_text().split('#').skip(1).any(|rest| rest.starts_with(|sign: char| sign.is_ascii_digit()));
         if writes && numbered && parsed.operands.iter().any(|address| address.as_text().contains(['{', '['])) {
@@ -89,13 +90,13 @@ pub(super) fn curl(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     found
 }
 
-/// Returns the write of an upload to a `file:` address, which is a file on this machine.
+/// Returns the write that an upload to a `file:` address makes: the address is a file on this machine.
 fn uploaded(address: &Arg, file: Option<&Arg>) -> Option<ProgramEffect> {
     let lead = address.lead.to_ascii_lowercase();
     if !lead.starts_with("file:") {
         return None;
     }
-    // Escaped letters and patterns in an address are not decoded, so the address may name any file.
+    // The gate does not decode escaped letters and patterns in an address. So such an address may name any file.
     let Some(path) = address.text.as_deref().filter(|text| !text.contains(['%', '{', '[', '\\'])) else {
         return Some(write(&Arg::unknown()));
     };

@@ -9,7 +9,7 @@ use crate::programs::table::{self, CommandKind, OptionEffect, ProgramTable};
 /// Sub-commands after which the name of a script follows: `run` of `npm run build`.
 const RUNS: &[&str] = &["run", "run-script", "task", "exec", "x"];
 
-/// Options that name a part of the project. They do not name another file with targets, as `make -f` does.
+/// Options that name a part of the project. Unlike `make -f`, they do not name another file with targets.
 const MEMBER_OPTIONS: &[&str] = &[
     "-pl",
     "--projects",
@@ -55,7 +55,7 @@ fn only_reads(table: &ProgramTable, parsed: &ParsedOptions) -> bool {
         return true;
     }
     let both = pair(parsed);
-    // In `gradle :infra:test` the sub-command comes after the part of the project.
+    // In `gradle :infra:test` the sub-command `test` comes after `infra`, the part of the project.
     let last = |text: &str| text.rsplit(':').next().is_some_and(|command| table.only_reads(command));
     let reads = |text: &str| table.only_reads(text) || table.style.members && last(text);
     !commands.is_empty() && commands.iter().all(|word| reads(word.as_text()))
@@ -84,7 +84,8 @@ fn local(word: &Arg) -> Arg {
     path.map_or_else(|| word.clone(), |path| Arg::known(path.strip_prefix("//").unwrap_or(path)))
 }
 
-/// Returns the folders where the program works. A file in the result means the folder that holds the file.
+/// Returns the folders in which the program works. If the result has a file, the folder that contains the file is
+/// meant.
 pub(super) fn places(table: &ProgramTable, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     if only_reads(table, parsed) {
         return Vec::new();
@@ -135,8 +136,8 @@ pub(super) fn places(table: &ProgramTable, parsed: &ParsedOptions) -> Vec<Progra
     found
 }
 
-/// Returns the reason for approval of a command that changes hooks, or settings of git or of an agent. A command that
-/// only lists such settings needs no approval.
+/// Returns the reason why a person must approve a command that changes hooks, or settings of git or of an agent. A
+/// command that only lists such settings needs no approval.
 pub(crate) fn guarded(name: &str, table: &ProgramTable, parsed: &ParsedOptions) -> Option<ProgramEffect> {
     let command = parsed.operands.first().map(Arg::as_text);
     let lists = parsed.operands.get(1).is_some_and(|word| table::is_verb(CommandKind::Reads, word.as_text()));

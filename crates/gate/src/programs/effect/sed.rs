@@ -29,8 +29,8 @@ pub(super) fn effects(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     match texts {
         _ if parsed.has(&["--sandbox"]) => {}
         Some(texts) => found.extend(of_script(&texts.join("\n"))),
-        // A variable at the start of a script may hold a whole script. In the middle of a script it counts as plain
-        // text.
+        // A variable at the start of a sed script may hold a whole script. In the middle of a script, a variable counts
+        // as plain text.
         None if scripts.iter().any(|script| script.text.is_none() && script.lead.is_empty()) => {
             found.push(ProgramEffect::Doubt("a script that is not literal".to_owned()));
         }
@@ -65,7 +65,7 @@ struct SedReader<'t> {
 }
 
 impl SedReader<'_> {
-    /// Reads the commands of a script to its end. Returns None when a command is unknown.
+    /// Reads the commands of a sed script to its end. Returns None when a command is unknown.
     fn commands(&mut self) -> Option<()> {
         loop {
             self.skip(|letter| letter.is_whitespace() || matches!(letter, ';' | '{' | '}'));
@@ -126,7 +126,7 @@ impl SedReader<'_> {
         }
     }
 
-    /// Returns the rest of the current line of the script.
+    /// Returns the rest of the current line of the sed script.
     fn line(&mut self) -> String {
         let mut line = String::new();
         while let Some(letter) = self.letters.next_if(|letter| *letter != '\n') {
@@ -135,8 +135,8 @@ impl SedReader<'_> {
         line
     }
 
-    /// Skips the text of the commands `a`, `i` and `c`. After a line that ends with a backslash, the text continues on
-    /// the next line.
+    /// Skips the text of the sed commands `a`, `i` and `c`. The text continues on the next line after a line that ends
+    /// with a backslash.
     fn text(&mut self) {
         loop {
             let line = self.line();

@@ -40,7 +40,8 @@ pub(super) fn npm(words: &[Arg]) -> Vec<ProgramEffect> {
     option(words, NPM_FOLDERS).iter().filter(|_| changes).map(tree).collect()
 }
 
-/// Returns the writes of cargo. `cargo new folder` and `cargo init folder` write the whole folder.
+/// Returns the files and folders that cargo writes. `cargo new folder` and `cargo init folder` may write everything in
+/// the folder.
 pub(super) fn cargo(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let mut operands = parsed.operands.iter().filter(|word| !word.as_text().starts_with('+'));
     let mut found: Vec<ProgramEffect> = match operands.next().map(Arg::as_text) {
@@ -48,14 +49,15 @@ pub(super) fn cargo(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
         Some("fmt" | "fix" | "add" | "remove" | "update") => parsed.values(&["--manifest-path"]).map(write).collect(),
         Some(_) | None => Vec::new(),
     };
-    // A setting can name the folder of the output: `--config 'build.target-dir="folder"'`.
+    // A setting of cargo can name the folder of the output: `--config 'build.target-dir="folder"'`.
     let settings = parsed.values(&["--config"]).filter_map(|value| value.text.as_deref()?.split_once('='));
     let folders = settings.filter(|(key, _)| key.contains("dir") || key.contains("root"));
     found.extend(folders.map(|(_, folder)| tree(&Arg::known(folder.trim().trim_matches(['"', '\''])))));
     found
 }
 
-/// Returns the index of the word after `-m module` in a python command. Python's own options end there.
+/// Returns the index of the word after `-m module` in a python command. The options of python itself end before this
+/// word.
 fn module_at(words: &[Arg]) -> Option<usize> {
     let mut at = 1;
     while let Some(word) = words.get(at) {
@@ -113,7 +115,7 @@ pub(super) fn python(words: &[Arg]) -> Vec<ProgramEffect> {
     }
 }
 
-/// Returns the database that sqlite3 creates or changes.
+/// Returns the database file that sqlite3 creates or changes.
 pub(super) fn sqlite(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let Some(database) = parsed.operands.first() else { return Vec::new() };
     let name = database.as_text();
@@ -141,8 +143,8 @@ pub(super) fn copy_verb(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     target.map(|target| tree(&target.below())).into_iter().chain(settings).collect()
 }
 
-/// Returns the last operand as a written path, if the sub-command of the program is one of these verbs: `folder` for
-/// `svn export URL folder`.
+/// Returns a write to the last operand if the program's sub-command is in `verbs`: `svn export URL folder` writes
+/// `folder`.
 pub(super) fn verb(verbs: &str, operands: &[Arg]) -> Vec<ProgramEffect> {
     let is_verb = |word: &Arg| verbs.split(' ').any(|verb| verb == word.as_text());
     let Some(at) = operands.iter().take(3).position(is_verb) else { return Vec::new() };
@@ -152,8 +154,8 @@ pub(super) fn verb(verbs: &str, operands: &[Arg]) -> Vec<ProgramEffect> {
     operands.get(at + 1..).and_then(<[Arg]>::last).map(tree).or_else(here).into_iter().collect()
 }
 
-/// Returns all operands after the sub-command as written paths, if the sub-command is one of these verbs: `disk` for
-/// `qemu-img resize disk 1G`.
+/// Returns a write to every operand after the sub-command if the sub-command is in `verbs`: `qemu-img resize disk 1G`
+/// writes `disk`.
 pub(super) fn verb_all(verbs: &str, operands: &[Arg]) -> Vec<ProgramEffect> {
     match operands.split_first() {
         Some((first, rest)) if verbs.split(' ').any(|verb| verb == first.as_text()) => rest.iter().map(tree).collect(),
@@ -182,9 +184,9 @@ const CONTAINER_WRITERS: &[&str] = &[
     "rm", "touch", "cp", "mv", "tee", "mkdir", "rmdir", "truncate", "dd", "ln", "chmod", "chown", "sed", "sh", "bash",
 ];
 
-/// Returns the writes of `docker run -v`. A container may write each folder that is mounted in it, unless the mount is
-/// read-only. If the container's command names a path below such a folder, the matching path on this machine counts as
-/// written.
+/// Returns the paths that `docker run -v` may write. A container may write each folder that is mounted in it, unless
+/// the mount is read-only. If the container's command names a path below such a folder, the matching path on this
+/// machine counts as written.
 pub(super) fn mounts(words: &[Arg]) -> Vec<ProgramEffect> {
     let mut found = Vec::new();
     // In the path of a mount, a variable or a command is nearly always the current folder: `$PWD`, `$(pwd)`.

@@ -4,7 +4,8 @@ use super::ProgramEffect;
 use crate::command::Arg;
 
 /// Keys of settings that make git run a program, or use another file, folder or address. `*` stands for any text, and
-/// the text may have dots in it. The upstream of a branch and the address of a remote are not listed.
+/// the text may have dots in it. The upstream of a branch (`branch.*.merge`) and the address of a remote
+/// (`remote.*.url`) are left out on purpose.
 const KEYS: &[&str] = &[
     "alias.*",
     "core.alternaterefscommand",
@@ -112,7 +113,8 @@ pub(crate) fn setting(value: &Arg) -> ProgramEffect {
     ProgramEffect::Setting(Arg::known(key), given)
 }
 
-/// Returns the reason why changing this git setting needs approval. Returns None when the change needs no approval.
+/// Returns the reason why changing this git setting needs a person's approval. Returns None when the change needs no
+/// approval.
 pub(crate) fn asks(key: &Arg, value: Option<&Arg>) -> Option<String> {
     let Some(name) = key.text.as_deref() else {
         return Some("a setting of git whose name is not literal".to_owned());

@@ -20,7 +20,7 @@ fn uncommitted() -> GitQuestion {
     question(&["diff", "--name-only", "-z", "--no-renames", "--no-relative", "--no-ext-diff", "HEAD", "--"])
 }
 
-/// Returns a word if git can read it only as the name of a commit, such as a branch. Returns None for any other word.
+/// Returns the word if git can read it only as the name of a commit, such as a branch. Returns None for any other word.
 fn revision(word: &Arg) -> Option<String> {
     let text = word.text.as_deref()?;
     match text {

@@ -1,4 +1,4 @@
-//! Reads the paths in git commands.
+//! Reads the paths in git commands, to find the files that the commands change.
 
 use crate::command::Arg;
 use crate::programs::effect::{ProgramEffect, TreeEffect};
@@ -10,7 +10,7 @@ pub(super) fn named(path: &Arg) -> Vec<ProgramEffect> {
         Some(text) if text.starts_with(':') || text.contains(['*', '?', '[']) => anywhere(),
         Some(text) => vec![
             ProgramEffect::Writes(path.clone(), TreeEffect::No),
-            // Git may also change any file below the path.
+            // Git may also change any file below this path, if the path is a folder.
             ProgramEffect::Writes(Arg::inside(text), TreeEffect::Yes),
         ],
         None => vec![ProgramEffect::Writes(path.clone(), TreeEffect::Yes)],

@@ -150,8 +150,8 @@ fn stash(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
 fn switch(parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let force = parsed.has(&["-f", "--force", "--discard-changes"]);
     let mut found = moves::to_state("switch", parsed.operands.last(), force);
-    // If git cannot list the files, `git switch` needs approval only in two cases: an operand is a variable, which may
-    // stand for any commit, or an operand is an expression for a commit, such as `HEAD~1`.
+    // If git cannot list the files, `git switch` needs a person's approval only in two cases: an operand is a variable,
+    // which may stand for any commit, or an operand is an expression for a commit, such as `HEAD~1`.
     for effect in &mut found {
         if let ProgramEffect::Moves(moved) = effect {
             moved.asks &= parsed.operands.iter().any(|word| word.text.as_deref().is_none_or(is_revision));

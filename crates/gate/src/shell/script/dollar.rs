@@ -198,7 +198,7 @@ impl ScriptReader<'_> {
 
     /// Reads the default value in `${name-value}`, and the closing brace.
     fn default(&mut self, word: &mut ShellWord, quoted: bool) -> Result<(), UnreadText> {
-        // Only the commands inside the default value are kept. The value itself is dropped.
+        // Keep only the commands inside the default value. The value itself is not needed.
         let mut value = ShellWord::default();
         loop {
             let letter = self.peek().ok_or("a brace is not closed")?;
@@ -282,7 +282,8 @@ impl ScriptReader<'_> {
         }
     }
 
-    /// Records a variable in a computation. `i = 1` sets the variable to a number, and any other use reads it.
+    /// Records a variable that a computation such as `$((i = 1))` uses. In `i = 1` the computation sets the variable to
+    /// a number. In any other use it reads the variable.
     fn assigns(&mut self, name: String) -> Result<(), UnreadText> {
         let mut by = 0;
         while matches!(self.ahead(by), Some(' ' | '\t')) {

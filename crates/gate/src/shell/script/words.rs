@@ -7,11 +7,11 @@ use crate::shell::word::{ShellWord, WordPiece};
 /// expanded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReadingPlace {
-    /// A word of a command.
+    /// The text is a word of a command.
     Word,
-    /// The delimiter after `<<`, in which bash expands nothing.
+    /// The text is the delimiter after `<<`, in which bash expands nothing.
     Delimiter,
-    /// The body of a here-document.
+    /// The text is the body of a here-document (`<<EOF`).
     Document,
 }
 
@@ -56,7 +56,8 @@ impl ScriptReader<'_> {
                 if stop == ListEnd::Parenthesis && matches!(bare, "case" | "esac") {
                     return Err("`case` inside of a substitution".into());
                 }
-                // bash ends `case x in esac` there. The parser takes `esac` as a pattern if a parenthesis follows.
+                // bash ends `case x in esac` at the word `esac`. `brush-parser` takes `esac` as a pattern if a
+                // parenthesis follows. So this reader gives up.
                 if bare == "esac" && self.script.plain.split_whitespace().next_back() == Some("in") {
                     return Err("`esac` directly behind `in`".into());
                 }

@@ -1,5 +1,5 @@
-//! Shows a plan as a table: its tasks, the tasks that they wait for, the files that they touch, and which tasks can run at
-//! the same time.
+//! Shows a plan as a table: its tasks, the tasks that they wait for, the files that they touch, and which tasks can run
+//! at the same time.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -10,10 +10,10 @@ use engine::touches::overlap;
 
 use super::super::show::plain;
 
-/// The narrowest and the widest table, in columns.
+/// The smallest and the largest width of the table that shows a plan, in characters.
 const WIDTH: std::ops::RangeInclusive<usize> = 60..=120;
 
-/// Returns the plan as a person sees it, at most `width` columns wide.
+/// Returns the table that shows a plan to a person, at most `width` characters wide.
 pub(super) fn shown(plan: &PlanFile, width: usize) -> String {
     let width = width.clamp(*WIDTH.start(), *WIDTH.end());
     let tasks = plan.planned();
@@ -53,7 +53,8 @@ pub(super) fn shown(plan: &PlanFile, width: usize) -> String {
 /// Returns the wave of each task, counted from 0. A task is in the first wave after all tasks that it waits for.
 fn waves(tasks: &[PlanTask], numbers: &HashMap<&str, usize>) -> Vec<usize> {
     let mut waves = vec![0_usize; tasks.len()];
-    // A valid plan has no circles, so the waves stop growing after at most as many rounds as there are tasks.
+    // A valid plan has no circular dependencies, so the waves stop growing after at most as many rounds as there are
+    // tasks.
     for _ in tasks {
         let mut is_settled = true;
         for (index, task) in tasks.iter().enumerate() {
@@ -75,8 +76,8 @@ fn after(task: &PlanTask, numbers: &HashMap<&str, usize>) -> String {
     on.iter().map(|index| (index + 1).to_string()).collect::<Vec<_>>().join(", ")
 }
 
-/// Returns the line about one wave: which tasks run at the same time, and which of them wait because they touch the same
-/// files.
+/// Returns the line about one wave: which tasks run at the same time, and which of them wait because they touch the
+/// same files.
 fn wave_line(wave: usize, members: &[usize], tasks: &[PlanTask]) -> String {
     let mut free: Vec<usize> = Vec::new();
     let mut waiting: Vec<String> = Vec::new();

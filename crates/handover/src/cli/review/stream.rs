@@ -16,8 +16,8 @@ use wire::stream::Frame;
 use super::{NOUN, caller, open, provider, round, session};
 use crate::cli::show::{plain, refused};
 
-/// The number of bytes that are read of a request. This is one more than a request may have, so a longer request is
-/// refused without reading the rest.
+/// The maximum number of bytes that are read of one request. This is one byte more than a request may have, so that a
+/// request that is too long can be refused without reading all of it.
 const REQUEST_BYTES_MAX: u64 = (1 << 20) + 1;
 
 #[derive(Debug, Args)]
@@ -114,7 +114,7 @@ async fn continued(office: &Office, text: &str) -> anyhow::Result<Option<Review>
     Ok(found.map(|found| found.review))
 }
 
-/// The stream of events on standard output. Each line is flushed at once.
+/// The stream of a review's events on standard output. Each line is written immediately.
 struct Out<'a> {
     session: String,
     office: &'a Office,

@@ -1,4 +1,4 @@
-//! `handover answer`: answers the question with which a task waits.
+//! `handover answer`: answers the question of an agent that waits for a person.
 
 use std::process::ExitCode;
 
@@ -15,7 +15,7 @@ use super::choose::{ChoiceText, chosen_task};
 use super::numbered;
 use super::send_back::agent_of;
 
-/// The number of newest questions of a task that are searched for an open one.
+/// The number of a task's newest questions among which the command looks for an open question.
 const QUESTIONS_MAX: u32 = 50;
 
 const CHOICE: ChoiceText<'_> =
@@ -41,7 +41,7 @@ pub(super) async fn run(office: &Office, asked: &AnswerArguments) -> anyhow::Res
     };
     let service = office.desk.service();
     let questions = service.ask(MessageQuery::QuestionsOfTask { task: task.id, limit: QUESTIONS_MAX }).await?;
-    // The oldest open question comes first, because the agent asked it first.
+    // Answer the oldest open question first, because the agent asked it first.
     let Some(question) = questions.into_iter().rev().find(engine::inbox::Message::is_open_question) else {
         eprintln!("{} asks nothing: it is {}.", numbered(task.number, &task.name).trim_start(), task.status());
         return Ok(ExitCode::from(1));

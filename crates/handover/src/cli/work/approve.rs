@@ -1,4 +1,4 @@
-//! `handover approve` and `handover reject`: a person's decision about what a task asks for.
+//! `handover approve` and `handover reject`: a person allows or forbids the act for which a task needs permission.
 
 use std::process::ExitCode;
 
@@ -16,7 +16,7 @@ use super::super::{say, say_json};
 use super::choose::{ChoiceText, chosen_task};
 use super::site::decider;
 
-/// The most approvals of a task that are listed.
+/// The maximum number of approvals of one task that are read.
 const APPROVALS_MAX: u32 = 50;
 
 const NOTHING: &str = "Nothing waits for your approval.";
@@ -83,7 +83,8 @@ async fn decide(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the approval that the person means. Tells them when a task has none or several.
+/// Returns the approval that the person means. If the named task has no approval or several, tells the person and
+/// returns the exit code.
 async fn chosen(
     office: &Office,
     what: Option<&str>,

@@ -1,4 +1,4 @@
-//! `handover diff`: shows the finished work of a task or a plan.
+//! `handover diff`: shows the changes of a task or a plan in git that wait for a person.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::process::{ExitCode, Stdio};
@@ -28,9 +28,9 @@ The first lines say who did the work, from which commit it started, and whether 
 changed files and the diff. At a terminal the diff is shown with $PAGER; elsewhere it is printed as git prints it, so that
 `handover diff 1 | git apply` works.";
 
-/// The largest diff that is shown, in bytes. A longer one is cut, because no person reads more.
+/// The largest diff that is shown, in bytes. A longer diff is cut, because no person reads more.
 const DIFF_BYTES_MAX: usize = 16 << 20;
-/// The program that shows long texts when `PAGER` names none.
+/// The program that shows long texts when the environment variable `PAGER` is not set.
 const PAGER: &str = "less -FRX";
 
 const CHOICE: ChoiceText<'_> =
@@ -52,7 +52,8 @@ pub(in crate::cli) struct DiffArguments {
     json: bool,
 }
 
-/// The work that is shown, with its changes.
+/// The finished work of a task or plan, the two commits that are compared to show it, and the changes between these
+/// commits.
 #[derive(Debug)]
 pub(super) struct ShownWork {
     pub(super) work: FinishedWork,
@@ -91,7 +92,8 @@ pub(super) async fn run(office: &Office, asked: &DiffArguments) -> anyhow::Resul
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the work of a task or a plan with its changes. Tells the person when there is none.
+/// Returns the finished work of a task or a plan with its changes. If there is none, tells the person and returns the
+/// exit code.
 pub(super) async fn shown(
     office: &Office,
     site: &WorkSite,
@@ -103,7 +105,8 @@ pub(super) async fn shown(
     };
     let (mut from, mut to) = (work.work.base.clone(), work.work.commit.clone());
     let mut found = changes(&site.git, &site.root, &from, &to).await;
-    // Git may have deleted the commit of merged work. The merged commit has the same changes.
+    // Git may have deleted the commits of the task's branch after the work was merged. Then show the commit of the
+    // merge, which has the same changes.
     if let (Err(GitProblem::GitFailed { .. }), DeliveryState::Merged { before, commit, .. }) = (&found, &work.state) {
         (from, to) = (before.clone(), commit.clone());
         found = changes(&site.git, &site.root, &from, &to).await;
@@ -111,7 +114,7 @@ pub(super) async fn shown(
     Ok(Ok(ShownWork { changes: found?, work, from, to }))
 }
 
-/// Returns the sentence for a task or plan without finished work.
+/// Returns the sentence that tells a person that a task or plan has no finished work.
 pub(super) fn without_work(named: &NamedWork) -> String {
     match named {
         NamedWork::Task(task) => format!(
@@ -172,7 +175,7 @@ fn json(shown: &ShownWork, diff: Option<&ChangeDiff>) -> Value {
     Value::Object(members)
 }
 
-/// Prints the diff: with a pager and colours at a terminal, and byte for byte elsewhere.
+/// Prints the diff. At a terminal it has colours and is shown in a pager; elsewhere it is printed byte for byte.
 fn print(head: &str, diff: &ChangeDiff) -> anyhow::Result<()> {
     let cut = if diff.is_cut { "\nThe diff is longer; its end is not shown. Use git diff to see it.\n" } else { "" };
     if !std::io::stdout().is_terminal() {
@@ -191,7 +194,8 @@ fn print(head: &str, diff: &ChangeDiff) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns a diff with the usual colours. Characters that could deceive a person are shown by their numbers.
+/// Returns a diff with the usual colours. Hidden characters, which could deceive a person, are shown by their numbers,
+/// such as `<U+202E>`.
 fn coloured(diff: &str) -> String {
     let mut text = String::with_capacity(diff.len());
     for line in diff.lines() {
@@ -215,7 +219,7 @@ fn page(text: &str) -> anyhow::Result<()> {
     let mut command = spawn::command("sh", StartFolder::Own, StartEnvironment::Whole);
     let mut child = command.args(["-c", &pager]).stdin(Stdio::piped()).spawn()?;
     if let Some(mut input) = child.stdin.take() {
-        // A pager that the person leaves early closes its input. That is no failure.
+        // When the person quits the pager early, it closes its input. That is no failure.
         let _left_early = input.write_all(text.as_bytes());
     }
     let ended = child.wait()?;

@@ -1,4 +1,4 @@
-//! `handover logs`: shows what the agents of a task said and did, as readable lines.
+//! `handover logs`: shows the texts and tool calls of the agents that worked on a task, as readable lines.
 
 use std::io::{Read, Seek as _, SeekFrom, Write as _};
 use std::path::PathBuf;
@@ -29,13 +29,14 @@ Each turn (one run of an agent's program) begins with a line that names the agen
 words of the agent, one line for each tool that it called, and what it wrote to standard error. --raw prints the output of
 the program byte for byte. Secrets are left out, except with --raw.";
 
-/// The most turns of one task that are shown. Older turns are left out.
+/// The maximum number of turns (runs of agents' programs) of one task that are shown. Older turns are left out.
 const TURNS_MAX: u32 = 200;
-/// The number of bytes that are read at once from the output of a program.
+/// The maximum number of bytes that one read takes from the output of a program.
 const PIECE_BYTES: usize = 64 << 10;
-/// The most bytes of standard error that are shown, from its end.
+/// The maximum number of bytes that are shown of a program's standard error. The beginning of a longer text is left
+/// out.
 const STDERR_BYTES_MAX: u64 = 64 << 10;
-/// The time between two looks at the output of a running program.
+/// The time between two reads of the output of a program that still runs.
 const LOOK: Duration = Duration::from_millis(250);
 
 const CHOICE: ChoiceText<'_> =
@@ -59,7 +60,8 @@ pub(in crate::cli) struct LogsArguments {
     json: bool,
 }
 
-/// Collects the readable lines of a turn. The same tool several times in a row is one line.
+/// Collects the readable lines of a turn (one run of an agent's program). Several calls of the same tool in a row
+/// become one line.
 #[derive(Debug, Default)]
 struct LogLines {
     ready: Vec<String>,
@@ -84,7 +86,7 @@ impl LogLines {
         }
     }
 
-    /// Ends a line of equal tool calls.
+    /// Writes one line for the last tool and the number of its calls in a row.
     fn settle(&mut self) {
         if let Some((name, count)) = self.calls.take() {
             let times = if count == 1 { String::new() } else { format!(" ({count} times)") };
@@ -97,12 +99,13 @@ impl LogLines {
     }
 }
 
-/// Returns a line of an agent without secrets and hidden characters.
+/// Returns a line that an agent wrote, without secrets and with hidden characters made visible.
 fn shown(line: &str) -> String {
     plain(&visible::redacted(line.trim_end()))
 }
 
-/// The output of a program: kept in the object store after its turn ended, else in the folder of the turn.
+/// The output of an agent's program. After the turn (the run of the program) ended, it is in the object store; before
+/// that, it is in a file in the turn's folder.
 struct TurnOutput<'a> {
     office: &'a Office,
     turn: &'a NamedTurn,
@@ -113,7 +116,7 @@ impl TurnOutput<'_> {
         turn_folder(&self.office.state, self.turn.turn.id)
     }
 
-    /// Opens the output. Returns `None` when this machine does not have it.
+    /// Opens the program's standard output. Returns `None` when this machine does not have it.
     fn open(&self) -> Option<Box<dyn Read>> {
         let kept = self.turn.turn.ended().and_then(|ended| ended.stream.as_ref());
         if let Some(file) = kept.and_then(|stream| objects::get(&self.office.state, stream).ok()) {
@@ -123,7 +126,8 @@ impl TurnOutput<'_> {
         Some(Box::new(file))
     }
 
-    /// Returns the end of standard error, if the folder of the turn still has it.
+    /// Returns the last lines of the program's standard error, if the folder of the turn (the run of the program) still
+    /// exists.
     fn stderr(&self) -> Vec<String> {
         let read = || {
             let mut file = std::fs::File::open(self.folder().join(STDERR))?;
@@ -133,7 +137,8 @@ impl TurnOutput<'_> {
             file.take(STDERR_BYTES_MAX).read_to_end(&mut bytes)?;
             std::io::Result::Ok(String::from_utf8_lossy(&bytes).into_owned())
         };
-        // A turn whose folder is gone has no standard error any more. Its last words are in its reason.
+        // The folder of an old turn (one run of an agent's program) is deleted, and with it the standard error. So a
+        // failed read means that there are no lines.
         let text = read().unwrap_or_default();
         text.lines().filter(|line| !line.trim().is_empty()).map(|line| format!("! {}", shown(line))).collect()
     }
@@ -180,7 +185,7 @@ pub(super) async fn run(office: &Office, asked: &LogsArguments) -> anyhow::Resul
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns all lines of a turn.
+/// Returns the readable lines of a whole turn: the agent's texts and tool calls, its answer, and its standard error.
 fn lines(office: &Office, named: &NamedTurn) -> anyhow::Result<Vec<String>> {
     let output = TurnOutput { office, turn: named };
     let mut collected = LogLines::default();
@@ -199,7 +204,7 @@ fn lines(office: &Office, named: &NamedTurn) -> anyhow::Result<Vec<String>> {
     }
     collected.settle();
     let mut lines = collected.take();
-    // Events have only the beginning of a long text. The answer at the end of the turn is shown whole.
+    // An event has only the beginning of a long text. So add the agent's full answer, unless it was shown.
     let whole: Vec<String> = answer.lines().filter(|line| !line.trim().is_empty()).map(shown).collect();
     if !whole.is_empty() && lines.last() != whole.last() {
         lines.extend(whole);
@@ -212,13 +217,14 @@ fn listener(named: &NamedTurn) -> Listener {
     Listener::new(AdapterKind::named(&named.turn.adapter).unwrap_or(AdapterKind::Exec))
 }
 
-/// Prints the lines of a running turn as they come, until the turn ends.
+/// Prints the lines of a running turn (one run of an agent's program) as they come, until the turn ends.
 async fn follow(office: &Office, named: &NamedTurn) -> anyhow::Result<()> {
     print(&[heading(named)])?;
     let path = TurnOutput { office, turn: named }.folder().join(STDOUT);
     let (mut listener, mut collected, mut at) = (listener(named), LogLines::default(), 0_u64);
     loop {
-        // Ask for the end before the last look, so that no output between both is missed.
+        // Ask whether the agent's program has ended before reading its output. In the other order, output that is
+        // written between the two steps would be lost.
         let ended = ended(office, named.turn.id).await?;
         if let Ok(mut file) = std::fs::File::open(&path) {
             file.seek(SeekFrom::Start(at))?;
@@ -238,7 +244,7 @@ async fn follow(office: &Office, named: &NamedTurn) -> anyhow::Result<()> {
     }
 }
 
-/// Returns the turn when it has ended, else `None`.
+/// Returns the turn (one run of an agent's program) if it has ended, else `None`.
 async fn ended(office: &Office, turn: TurnId) -> anyhow::Result<Option<NamedTurn>> {
     let (named, _) = turns::show(office.desk.service(), turn).await?;
     Ok(named.turn.ended().is_some().then_some(named))
@@ -253,7 +259,7 @@ fn raw(office: &Office, named: &NamedTurn) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns the line above a turn: `turn 2: claude repaired its output, 38 s, $0.18`.
+/// Returns the heading above the lines of a turn: `turn 2: claude repaired its output, 38 s, $0.18`.
 fn heading(named: &NamedTurn) -> String {
     let turn = &named.turn;
     let agent = named.agent.as_deref().unwrap_or("an agent");
@@ -264,7 +270,7 @@ fn heading(named: &NamedTurn) -> String {
     format!("turn {}: {} ({}){}", turn.number, plain(agent), turn.purpose, cost.unwrap_or_default())
 }
 
-/// Returns the line below a turn that says how it ended.
+/// Returns the line below a turn (one run of an agent's program), which says with which result the turn ended.
 fn ending(named: &NamedTurn) -> Vec<String> {
     let Some(ended) = named.turn.ended() else { return vec!["    still running".to_owned()] };
     let how = ended.end.as_str().replace('_', " ");

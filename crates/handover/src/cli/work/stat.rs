@@ -4,7 +4,7 @@ use git::changes::{ChangeSummary, ChangedFile};
 use unicode_width::UnicodeWidthStr as _;
 use wire::visible;
 
-/// The widest path that is shown whole. Of a wider one the beginning is cut, because the file's name is at the end.
+/// The widest path that is shown in full. The beginning of a wider path is cut, because its end has the file's name.
 const PATH_WIDTH_MAX: usize = 50;
 
 /// Returns one line for each changed file: its path, its number of changed lines, and a bar that fits the width.
@@ -13,7 +13,7 @@ pub(super) fn stat(changes: &ChangeSummary, width: usize) -> String {
     let path_width = names.iter().map(|name| name.width()).max().unwrap_or(0);
     let most = changes.list.iter().map(lines).max().unwrap_or(0);
     let number_width = most.to_string().len().max(if changes.list.iter().any(|file| file.is_binary) { 3 } else { 1 });
-    // A line is ` PATH | NUMBER BAR`.
+    // A line has the form ` PATH | NUMBER BAR`. The 5 counts its blanks and its `|`.
     let bar_width = width.saturating_sub(path_width + number_width + 5).max(10);
     let mut text = String::new();
     for (file, name) in changes.list.iter().zip(&names) {
@@ -56,7 +56,8 @@ fn path(file: &ChangedFile) -> String {
     format!("…{end}")
 }
 
-/// Returns the lengths of the two parts of a bar. The longest bar has the full width if it would be longer.
+/// Returns the lengths of the two parts of a file's bar: its added and its removed lines. If the longest bar would not
+/// fit the width, all bars are shortened by the same factor.
 fn bar(file: &ChangedFile, most: u64, width: usize) -> (usize, usize) {
     let width = u64::try_from(width).unwrap_or(u64::MAX);
     let scaled = |count: u64| {
@@ -65,7 +66,7 @@ fn bar(file: &ChangedFile, most: u64, width: usize) -> (usize, usize) {
         } else if count == 0 {
             0
         } else {
-            // A change of one line is visible, too.
+            // Draw at least one `+` or `-`, so that a change of a single line is visible, too.
             (count.saturating_mul(width) / most).max(1)
         }
     };

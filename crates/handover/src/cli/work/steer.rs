@@ -1,4 +1,5 @@
-//! `handover retry` and `handover stop`: let a task start again, or end its running turn.
+//! `handover retry` and `handover stop`: let a task start again, or end its running turn (the run of its agent's
+//! program).
 
 use std::process::ExitCode;
 
@@ -64,7 +65,8 @@ pub(super) async fn stop(office: &Office, asked: &StopArguments) -> anyhow::Resu
     }
     let reason = Some("stopped by a person".to_owned());
     let caller = operator(office).await?;
-    // The runner notices that it no longer holds the task, and ends the program and everything below it.
+    // Releasing the task takes it away from the runner. The runner notices this, and ends the agent's program and all
+    // processes below it.
     let command = Command::Release { task: task.id, attempt: Some(task.attempt), reason };
     let stopped = office.desk.service().execute(caller, command).await;
     told(stopped, task.number, "stopped; the task is open again", asked.json)

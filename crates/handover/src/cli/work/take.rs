@@ -1,4 +1,4 @@
-//! `handover take`: a person takes the work of a task as it is, although its check failed or it changed no file.
+//! `handover take`: a person accepts the work of a task as it is, although its check failed or it changed no file.
 
 use std::process::ExitCode;
 
@@ -22,7 +22,7 @@ use super::numbered;
 use super::send_back::agent_of;
 use super::site::{WorkSite, decider};
 
-/// The number of newest turns that are counted as tries of a task.
+/// The number of a task's newest turns (runs of agents' programs) that are counted as tries of the task.
 const TURNS_MAX: u32 = 100;
 
 const CHOICE: ChoiceText<'_> = ChoiceText { command: "handover take", nothing: "No task waits that you could take." };
@@ -77,8 +77,8 @@ pub(super) async fn run(office: &Office, asked: &TakeArguments) -> anyhow::Resul
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the work of a blocked task in git: everything in its worktree and on its branch. Returns `None` when it has
-/// none.
+/// Returns the work of a blocked task in git: commits everything in the task's worktree to its branch. Returns `None`
+/// when the task changed nothing.
 async fn work_of(office: &Office, site: &WorkSite, task: &Task) -> anyhow::Result<Option<DeliveredWork>> {
     let repository = GitRepository::find(&site.git, &site.root).await?;
     let owner = site.slots.owner(task.id, task.attempt);

@@ -14,7 +14,7 @@ use super::super::{say, say_json};
 use super::record::{LandingAct, LandingJournal, waits};
 use super::site::WorkSite;
 
-/// Undoes the last merge. The caller holds the lock of merges.
+/// Undoes the last merge. The caller must hold the lock that allows one merge at a time.
 pub(super) async fn run(
     office: &Office,
     site: &WorkSite,

@@ -77,7 +77,7 @@ impl YamlNode {
         FileError { line: self.first + 1, problem: problem.to_owned() }
     }
 
-    /// Refuses a YAML node that is not a table, and a table whose entries are all on one line.
+    /// Refuses a YAML node that is not a mapping, and a mapping that has its entries in braces on one line.
     pub(super) fn must_be_table(&self, name: &str) -> Result<(), FileError> {
         match self.kind {
             LineKind::Other => Err(self.trouble(&format!("{name} must be a mapping"))),
@@ -108,7 +108,7 @@ pub(super) fn without_value(line: &str) -> String {
     }
 }
 
-/// Returns the lines for a key and its value, indented to a column.
+/// Returns the YAML lines for a key and its value, indented by `column` blanks.
 pub(super) fn render(key: &str, value: &Value, column: usize) -> Vec<String> {
     let pad = " ".repeat(column);
     match value {

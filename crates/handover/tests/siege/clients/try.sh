@@ -1,14 +1,16 @@
 #!/bin/sh
-# Says what a client's shell tool gives its programs, and what our program answers there. Let the client's model call it with
-# its own shell tool, in a repository, with HANDOVER (the program), MARKS (src/below/marks.txt) and BASE (a file with the names
-# of the variables that the client itself was started with) in the environment. What it prints is the fixture beside it.
+# Prints the environment variables that an agent client's shell tool adds for the programs that it starts, and the
+# answers of `handover` to some commands there. A transcript in this folder is the output of this script. To make one,
+# let the client's model run the script with its shell tool, in a repository, with these variables in the environment:
+# HANDOVER (the program), MARKS (src/below/marks.txt) and BASE (a file with the names of the variables with which the
+# client was started).
 printf 'environment: '
 env | grep -E '^[A-Za-z_][A-Za-z0-9_]*=' | cut -d= -f1 | sort -u | grep -vxFf "$BASE" | tr '\n' ' '
 echo
 unmark=$(sed 's/^/-u /' "$MARKS" | tr '\n' ' ')
 for words in "approval approve ap_000000000000" "trust" "token create p --scope person" "token create p" "run --once"; do
     for how in plain pty unmarked unmarked-pty; do
-        # The words are split on purpose.
+        # The variables have no quotes, because the shell must split their values into words.
         case $how in
             plain) out=$($HANDOVER $words </dev/null 2>&1) ;;
             pty) out=$(script -qec "$HANDOVER $words" /dev/null </dev/null 2>&1) ;;

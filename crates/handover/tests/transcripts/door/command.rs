@@ -35,7 +35,7 @@ impl Door for CommandLine {
     }
 }
 
-/// Runs the command that corresponds to a tool.
+/// Runs the command that calls a tool, and returns its answer.
 pub(crate) fn run(program: &mut std::process::Command, tool: &str, arguments: &Value) -> Answer {
     let words = words(tool, arguments);
     let output = program.args(&words).output().unwrap();
@@ -59,10 +59,11 @@ pub(crate) fn run(program: &mut std::process::Command, tool: &str, arguments: &V
     }
 }
 
-/// Returns the refusal as tools return it. A command prints it as `{"error": …}`, with `retry` for `recoverable`.
+/// Converts the refusal that a command prints into the refusal that a tool returns. A command prints `{"error": …}`,
+/// and calls the member `recoverable` of a tool's refusal `retry`.
 fn refusal(printed: &Value) -> Value {
     let members = printed["error"].as_object().unwrap_or_else(|| panic!("no error: {printed}"));
-    // In this order, because the scripts compare the text of the object.
+    // Keep the members in this order, because the transcripts compare the text of the object.
     let names = [("code", "code"), ("message", "message"), ("retry", "recoverable"), ("suggestion", "suggestion")];
     let names = names.into_iter().chain([("details", "details")]);
     assert!(members.keys().all(|name| names.clone().any(|(printed, _)| printed == name)), "{printed}");

@@ -142,7 +142,7 @@ fn unchunked(mut bytes: &[u8]) -> Vec<u8> {
     }
 }
 
-/// The interface `POST /api/v1/tools/{tool}`.
+/// Plays the steps of transcripts over `POST /api/v1/tools/{tool}`.
 pub(super) struct Api(Server);
 
 impl Api {
@@ -200,7 +200,7 @@ fn without_frame(status: u16, mut value: Value) -> Value {
     value
 }
 
-/// The interface `/mcp`, MCP over HTTP.
+/// Plays the steps of transcripts over `/mcp`, that is, MCP over HTTP.
 pub(super) struct Mcp {
     server: Server,
     era: Era,

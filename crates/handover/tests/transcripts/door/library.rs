@@ -17,19 +17,20 @@ use crate::script::Answer;
 pub(crate) struct Library {
     desk: Desk,
     runtime: tokio::runtime::Runtime,
-    /// The sessions by caller; `None` when the library only does the steps that another interface cannot do.
+    /// The sessions by caller; `None` when Handover as a library only does the steps that another interface cannot do.
     sessions: Option<HashMap<String, SessionId>>,
 }
 
 impl Library {
-    /// Opens the library as an interface with connections of its own.
+    /// Opens Handover as a library, as an interface with connections of its own.
     pub(super) fn alone(place: &Place) -> Self {
         let mut library = Self::beside(place);
         library.sessions = Some(HashMap::new());
         library
     }
 
-    /// Opens the library on the store of another interface, for the steps that the other interface cannot do.
+    /// Opens Handover as a library on the store of another interface, for the steps of a transcript that the other
+    /// interface cannot do.
     pub(crate) fn beside(place: &Place) -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let store = runtime.block_on(store::open(&place.store, 7)).unwrap();

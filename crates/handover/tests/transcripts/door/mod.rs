@@ -1,4 +1,4 @@
-//! The interfaces (doors) through which a transcript is played.
+//! Defines the interfaces (doors) over which a transcript is played.
 
 pub(crate) mod command;
 pub(crate) mod http;
@@ -52,7 +52,7 @@ impl Kind {
 /// The caller of one step of a transcript.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Who<'a> {
-    /// The name of the connection.
+    /// The name of the caller's connection in the transcript.
     pub(crate) name: &'a str,
     /// The agent that the connection registered last.
     pub(crate) agent: Option<&'a str>,

@@ -50,8 +50,8 @@ pub(super) struct Stdio {
     place: Place,
     era: Era,
     clients: HashMap<String, Client>,
-    /// Handover called as a library. It does the steps of people, whose rights no caller over a pipe has, and of
-    /// coordinators, whom the project's settings would have to list.
+    /// Handover called as a library. It does the steps of people, because no caller over a pipe has a person's rights.
+    /// It also does the steps of coordinators, because the settings of the test list no coordinators.
     beside: Option<Library>,
 }
 

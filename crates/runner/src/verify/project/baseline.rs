@@ -1,8 +1,8 @@
-//! Keeps the results of project checks on the commits from which tasks start. Each result is a file that is named by a
-//! hash over the tree, the check and the setup, so that every task and every runner on this machine uses it.
+//! Stores the results of project checks on the commits from which tasks start. Each result is one file. Its name is a
+//! hash over the tree, the check and the setup, so all tasks and runners on this machine find it.
 //!
-//! A lock file for each result makes sure that two runners do not run the same check at once: the second one waits and
-//! reads the result of the first.
+//! Each result has a lock file, so that two runners do not run the same check at the same time. The second runner waits
+//! and reads the result of the first.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -16,12 +16,12 @@ use super::judgement::BaselineEnd;
 use base::ground::digest::hexadecimal;
 use base::project::settings::{SetupCommand, VerifyCheck};
 
-/// The time for which a result other than "passes" is used. Afterwards the check runs again, because the reason of the
-/// failure may have been outside of the repository, such as a database that did not run.
+/// The time in milliseconds for which a stored failure is used. Afterwards the check runs again, because the reason of
+/// the failure may be outside of the repository, such as a database that did not run.
 const FAILURE_MS_MAX: i64 = 10 * 60 * 1_000;
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The result of one project check on one tree.
+/// The result of one project check on one git tree (the files of a commit).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BaselineRecord {
     pub command: String,
@@ -33,13 +33,13 @@ pub struct BaselineRecord {
     pub at_ms: i64,
 }
 
-/// The folder with the kept results of one repository on this machine.
+/// The folder on this machine with the stored check results of one repository.
 #[derive(Debug, Clone)]
 pub struct BaselineFolder {
     folder: PathBuf,
 }
 
-/// The lock for one result. Dropping this value releases the lock.
+/// The lock for one stored check result. Dropping this value releases the lock.
 #[derive(Debug)]
 pub struct BaselineLock {
     _file: File,
@@ -50,8 +50,8 @@ impl BaselineFolder {
         Self { folder }
     }
 
-    /// Returns the kept result for a key. Returns `None` when there is none, when it cannot be read, or when it is a
-    /// failure that is too old.
+    /// Returns the stored check result for a key. Returns `None` when there is none, when it cannot be read, or when it
+    /// is a failure that is too old.
     pub fn find(&self, key: &str, now_ms: i64) -> Option<BaselineRecord> {
         let text = fs::read_to_string(self.path(key)).ok()?;
         let record: BaselineRecord = serde_json::from_str(&text).ok()?;
@@ -59,7 +59,7 @@ impl BaselineFolder {
         (record.end == BaselineEnd::Passes || is_fresh).then_some(record)
     }
 
-    /// Keeps a result. The file is renamed into its place, so that a killed process never leaves half of a result.
+    /// Stores a check result. Writes a new file and renames it, so that a killed process never leaves half of a result.
     pub fn keep(&self, key: &str, record: &BaselineRecord) -> io::Result<()> {
         fs::create_dir_all(&self.folder)?;
         let path = self.path(key);
@@ -68,7 +68,7 @@ impl BaselineFolder {
         fs::rename(&new, &path)
     }
 
-    /// Waits for the lock of a result. The process that has the lock may run the check.
+    /// Waits for the lock of a check result. The process that holds the lock may run the check.
     pub async fn lock(&self, key: &str) -> io::Result<BaselineLock> {
         fs::create_dir_all(&self.folder)?;
         let path = self.folder.join(format!("{key}.lock"));
@@ -91,7 +91,8 @@ impl BaselineFolder {
     }
 }
 
-/// Returns the key of a result. The tree contains the inputs of the setup, so the commands of the setup are enough.
+/// Returns the key under which a check result is stored. It covers the tree, the check and the setup commands. It needs
+/// no separate part for the files that the setup reads, because they are part of the tree.
 pub fn key(tree: &str, check: &VerifyCheck, setup: &[SetupCommand]) -> String {
     let setup = setup.iter().map(|setup| (&setup.command, &setup.folder, &setup.inputs)).collect::<Vec<_>>();
     let parts = (tree, &check.command, &check.folder, setup);

@@ -1,26 +1,26 @@
 //! Decides what the runs of one project check say about the work of a task. The decision depends only on its arguments.
 //!
-//! A project check is a command of `[verify]` in the settings. It can judge a task only if it passes on the commit that
-//! the task started from; the run on that commit is the baseline.
+//! A project check is a command of `[verify]` in the settings. A failure does not count against the task when the check
+//! also fails on the commit from which the task started. The run on that commit is called the baseline.
 
 use serde::{Deserialize, Serialize};
 
 use super::super::evidence::{CheckEnded, CheckResult};
 
-/// The end of one run of a project check, as far as the verdict depends on it.
+/// The end of one run of a project check. It distinguishes only the ends that lead to different verdicts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProjectRunEnd {
     Passed,
     Failed,
     TimedOut,
-    /// The program found no tests, which it says with an exit code of its own.
+    /// The program found no tests. It reports this with a special exit code.
     NoTests,
     /// The command could not be started, for example because its program is missing.
     NotStarted,
 }
 
-/// The result of a project check on the commit that the work started from.
+/// The result of a project check on the commit from which the work started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BaselineEnd {
@@ -28,7 +28,8 @@ pub enum BaselineEnd {
     Fails,
     TimesOut,
     NoTests,
-    /// The baseline has no result: the check could not be started there, or there is no commit.
+    /// There is no result on the commit from which the work started: the check could not be started, or there is no
+    /// commit.
     Unknown,
 }
 
@@ -37,24 +38,24 @@ pub enum BaselineEnd {
 #[serde(rename_all = "snake_case")]
 pub enum ProjectVerdict {
     Checked,
-    /// The check failed first and then passed on the same tree.
+    /// The check failed first, and then passed on the same files.
     CheckedFlaky {
         run: u32,
         of: u32,
     },
-    /// The check failed in every run. The agent gets its output.
+    /// The check failed in every run. The agent gets the output of the check.
     Failed,
     Unchecked(UncheckedCause),
 }
 
-/// The reason why a project check says nothing about the work of a task. The agent is not blamed for any of them.
+/// The reason why a project check says nothing about the work of a task. None of these reasons is a fault of the agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum UncheckedCause {
     /// The check already fails on the commit that the task started from.
     Baseline,
     TimedOut,
-    /// The work differs from the accepted content of a script that the check runs, and no person saw the difference.
+    /// The task changed a script that the check runs, and no person has accepted the new content.
     CheckChanged {
         script: String,
     },
@@ -65,12 +66,12 @@ pub enum UncheckedCause {
 /// The facts from which the verdict of one project check follows.
 #[derive(Debug, Clone, Copy)]
 pub struct CheckFacts<'a> {
-    /// The runs on the tree of the task, oldest first. There is at least one.
+    /// The ends of the runs on the task's files, oldest first. There is at least one.
     pub runs: &'a [ProjectRunEnd],
     pub baseline: BaselineEnd,
-    /// The number of times that a check without success is run again on the same tree.
+    /// The number of times that a check that does not pass runs again on the same files.
     pub retries: u32,
-    /// The first script of the check whose content no person accepted.
+    /// The first script of the check whose content no person accepted. `None` when there is no such script.
     pub changed_script: Option<&'a str>,
 }
 
@@ -88,8 +89,8 @@ impl ProjectRunEnd {
 }
 
 impl BaselineEnd {
-    /// Returns the result of a baseline from its runs. One run that passes is enough, because a check that passes now
-    /// and then can judge: a task gets the same number of runs.
+    /// Returns the result of a check on the commit from which a task starts. One run that passes is enough, because a
+    /// flaky check on the task's work gets the same number of runs.
     pub fn of(runs: &[ProjectRunEnd]) -> Self {
         let has = |end: ProjectRunEnd| runs.contains(&end);
         match () {
@@ -108,7 +109,7 @@ pub fn verdict(facts: CheckFacts<'_>) -> Option<ProjectVerdict> {
     let made = u32::try_from(facts.runs.len()).unwrap_or(u32::MAX);
     let last = facts.runs.last()?;
     if let Some(script) = facts.changed_script {
-        // A result of a changed script does not count, even a failure. So the check is not repeated.
+        // A result of a changed script does not count, not even a failure. Therefore the check does not run again.
         let script = script.to_owned();
         return Some(ProjectVerdict::Unchecked(UncheckedCause::CheckChanged { script }));
     }
@@ -119,11 +120,13 @@ pub fn verdict(facts: CheckFacts<'_>) -> Option<ProjectVerdict> {
         (Passed, _) => Some(ProjectVerdict::CheckedFlaky { run: made, of: facts.retries.saturating_add(1).max(made) }),
         (NoTests, _) => unchecked(UncheckedCause::NoTests),
         (NotStarted, _) => unchecked(UncheckedCause::NotStarted),
-        // A check that fails without the work of the task cannot blame the task, so it is not repeated.
+        // The check also fails without the work of the task, so the task is not the cause. Another run would not change
+        // this.
         (Failed, BaselineEnd::Fails) => unchecked(UncheckedCause::Baseline),
         (Failed | TimedOut, BaselineEnd::TimesOut) => unchecked(UncheckedCause::TimedOut),
         (Failed | TimedOut, _) if may_repeat => None,
-        // Every failure must be confirmed by a second one. A run without an end confirms nothing.
+        // If one of the runs timed out, the failures do not count, because a run that timed out does not confirm a
+        // failure.
         (Failed | TimedOut, _) if facts.runs.contains(&TimedOut) => unchecked(UncheckedCause::TimedOut),
         (Failed | TimedOut, _) => Some(ProjectVerdict::Failed),
     }

@@ -1,9 +1,11 @@
-//! The verdict of a project check as a table: the runs, the baseline, and what follows.
+//! Tests the verdict of a project check for the ends of its runs and for its result on the commit where the task
+//! started.
 
 use super::*;
 
-/// Each row: the ends of the runs in their order, the baseline, the number of retries, and the verdict. In the runs, `p`
-/// is passed, `f` failed, `t` timed out, `n` no tests, and `x` not started. `again` means that the check runs again.
+/// Each row has the ends of the runs in their order, the result on the commit where the task started, the number of
+/// retries, and the expected verdict. In the runs, `p` is passed, `f` failed, `t` timed out, `n` no tests, and `x` not
+/// started. `again` means that the check runs again.
 const ROWS: &str = "
 # the first run passes
 p        passes    1   checked

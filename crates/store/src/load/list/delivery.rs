@@ -1,4 +1,4 @@
-//! The statements of list queries for deliveries: the work of tasks and workflows in git.
+//! The SQL statements that list deliveries (the work of tasks and workflows in git), with their parameters.
 
 use engine::list::{DeliveryQuery, WorkflowDeliveryQuery};
 

@@ -1,11 +1,11 @@
-//! Tests with small programs that answer as the clients do.
+//! Tests how clients are asked for their login. Small shell scripts take the place of the clients.
 
 use std::os::unix::fs::PermissionsExt as _;
 
 use super::*;
 use crate::project::detect::clients::{installed_clients, known_clients};
 
-/// A home folder, and a folder with fake clients.
+/// A temporary folder with a home folder and the scripts that take the place of clients.
 struct ClientScene {
     folder: tempfile::TempDir,
 }
@@ -96,7 +96,8 @@ async fn each_client_is_asked_in_its_own_way() {
     }
 }
 
-/// An old program could take the question for a prompt, which costs something.
+/// A program that does not know the arguments with which Handover asks for its login state could take them for a
+/// prompt, which costs money.
 #[tokio::test]
 async fn a_version_that_may_not_know_the_question_is_not_asked() {
     let scene = ClientScene::new();
@@ -129,8 +130,8 @@ async fn variables_and_files_show_a_login() {
     assert_eq!(scene.ask(&moved).await, all(["unknown", "logged in", "logged in", "unknown", "unknown"]));
 }
 
-/// All clients together take no longer than the two questions to the slowest one, and a program that never ends is
-/// ended with everything that it started.
+/// All clients together take no longer than the slowest one needs for its two answers. A program that never ends is
+/// killed with everything that it started.
 #[tokio::test]
 async fn clients_that_do_not_answer_are_ended() {
     let scene = ClientScene::new();
@@ -145,7 +146,7 @@ async fn clients_that_do_not_answer_are_ended() {
         let state = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
         !state.is_empty() && !state.contains(") Z ")
     };
-    // A killed process needs a moment to end.
+    // Wait until the killed processes have ended, which takes a moment.
     let all_ended = async {
         while started.lines().any(lives) {
             tokio::task::yield_now().await;

@@ -8,7 +8,7 @@ use crate::project::detect::recipe::script;
 /// The package managers that a package.json may name.
 const MANAGERS: &[&str] = &["npm", "pnpm", "yarn", "bun"];
 
-/// The number of lines at the beginning of `yarn.lock` that are searched for the version of its format.
+/// The maximum number of lines at the beginning of `yarn.lock` that are searched for the version of its format.
 const LOCK_LINES: usize = 20;
 
 /// A `package.json` with the facts that the files next to it add.
@@ -63,7 +63,7 @@ impl PackageManifest {
         Some((engine.get("name")?.as_str()?, version))
     }
 
-    /// Tells whether the lock file belongs to yarn 2 or later. The first lines of the lock file normally say it. If
+    /// Returns true when the lock file belongs to yarn 2 or later. The first lines of the lock file normally say it. If
     /// they do not, the version of yarn that `package.json` names decides. Without such a version, the file
     /// `.yarnrc.yml` decides: only yarn 2 or later has it.
     pub(crate) fn is_yarn_berry(&self) -> bool {

@@ -16,9 +16,10 @@ pub(crate) struct PythonFolder {
     /// The content of pyproject.toml. Empty when it is missing or no TOML.
     manifest: Table,
     has_setup_py: bool,
-    /// The requirement files that the setup installs with pip, relative to the folder.
+    /// The requirement files that the setup installs with pip. Their paths are relative to the folder of the Python
+    /// project.
     requirements: Vec<String>,
-    /// The requirement files, and the files that they include, relative to the repository.
+    /// The requirement files, and the files that they include. Their paths are relative to the repository.
     requirement_inputs: Vec<String>,
     requires_pytest: bool,
     configures_pytest: bool,
@@ -60,20 +61,20 @@ impl PythonFolder {
         }
     }
 
-    /// Tells whether pyproject.toml has a section for a tool.
+    /// Returns true when pyproject.toml has a section for a tool.
     pub(crate) fn has_tool(&self, tool: &str) -> bool {
         find(&self.manifest, &["tool", tool]).is_some()
     }
 
-    /// Tells whether there is something to install or to test. A pyproject.toml that only configures tools such as ruff
-    /// is not enough.
+    /// Returns true when there is something to install or to test. A pyproject.toml that only configures tools such as
+    /// ruff is not enough.
     pub(crate) fn is_project(&self) -> bool {
         let is_package = self.manifest.contains_key("project") || self.manifest.contains_key("build-system");
         is_package || self.has_setup_py || self.configures_pytest || self.tests.found
     }
 
-    /// Tells whether the tests need pytest: the project has a configuration of pytest, or the code of the tests needs
-    /// it.
+    /// Returns true when the tests need pytest: the project has a configuration of pytest, or the code of the tests
+    /// needs it.
     pub(crate) fn needs_pytest(&self) -> bool {
         self.configures_pytest || self.tests.need_pytest
     }
@@ -146,15 +147,15 @@ impl PythonFolder {
         files
     }
 
-    /// Tells whether pip installs the project itself. In a project with requirement files, pip does so only when the
-    /// project says how it is built (`build-system` or `setup.py`). Otherwise setuptools would have to guess, and would
-    /// fail in a folder with several packages.
+    /// Returns true when pip installs the project itself. In a project with requirement files, pip does so only when
+    /// the project says how it is built (`build-system` or `setup.py`). Otherwise setuptools would have to guess, and
+    /// would fail in a folder with several packages.
     fn installs_package(&self) -> bool {
         let is_built = self.manifest.contains_key("build-system") || self.has_setup_py;
         is_built || (self.requirements.is_empty() && self.manifest.contains_key("project"))
     }
 
-    /// Tells whether pytest is among the dependencies that are always installed.
+    /// Returns true when pytest is among the dependencies that are always installed.
     fn is_main_dependency(&self, manager: &str) -> bool {
         let paths: &[&[&str]] = match manager {
             "uv" => &[&["project", "dependencies"], &["tool", "uv", "dev-dependencies"]],
@@ -189,7 +190,7 @@ impl PythonFolder {
         if manager == "poetry" { find(&self.manifest, &["tool", "poetry", "extras"]) } else { None }
     }
 
-    /// Tells whether `uv sync` installs a dependency group without an option that names the group.
+    /// Returns true when `uv sync` installs a dependency group without an option that names the group.
     fn is_default_group_of_uv(&self, name: &str) -> bool {
         match find(&self.manifest, &["tool", "uv", "default-groups"]) {
             None => name == "dev",
@@ -232,7 +233,7 @@ fn first_with_pytest<'n>(mut listed: impl Iterator<Item = (&'n String, Vec<Strin
     found.map(|(name, _)| name.clone())
 }
 
-/// Tells whether a requirement installs pytest: pytest itself, or one of its plugins, which need it.
+/// Returns true when a requirement installs pytest: pytest itself, or one of its plugins, which need it.
 fn is_pytest(requirement: &str) -> bool {
     let name = requirements::name(requirement);
     name == "pytest" || name.starts_with("pytest-")

@@ -48,7 +48,7 @@ impl WorkspaceMembers {
     }
 }
 
-/// Tells whether a pattern, which may have braces, matches a path. A pattern that cannot be read matches nothing.
+/// Returns true when a pattern, which may have braces, matches a path. A pattern that cannot be read matches nothing.
 fn fits(pattern: &str, path: &[&str]) -> bool {
     let choices = braces::expand(pattern, LoneBrace::Expand).unwrap_or_default();
     choices.iter().filter_map(|choice| PathPattern::read(choice).ok()).any(|pattern| pattern.matches(path))

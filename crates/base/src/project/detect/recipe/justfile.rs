@@ -1,4 +1,4 @@
-//! Finds a recipe in a justfile, and tells whether `just RECIPE` would run it. Imported files are not followed.
+//! Finds a recipe in a justfile, and decides if `just RECIPE` would run it. Imported files are not read.
 
 use super::script;
 
@@ -13,7 +13,7 @@ pub(crate) enum JustRecipe {
     NeedsArguments,
 }
 
-/// The most aliases that are followed. `just` refuses an alias of an alias, so following one alias is enough.
+/// The maximum number of aliases that are followed. One is enough, because `just` refuses an alias of an alias.
 const ALIASES_MAX: usize = 1;
 
 /// Finds a recipe, or an alias of a recipe, in the text of a justfile.
@@ -75,8 +75,8 @@ fn header<'t>(line: &'t str, name: &str) -> Option<(&'t str, &'t str)> {
     (!behind.starts_with('=')).then_some((parameters, behind))
 }
 
-/// Tells whether a recipe has a parameter that needs an argument. A parameter with a default or with `*` needs none; a
-/// parameter with `+` needs at least one.
+/// Returns true when a recipe has a parameter that needs an argument. A parameter with a default or with `*` needs
+/// none; a parameter with `+` needs at least one.
 fn needs_arguments(parameters: &str) -> bool {
     let mut names: Vec<String> = vec![String::new()];
     let mut last = 0;
@@ -120,7 +120,7 @@ fn plain_letters(text: &str) -> impl Iterator<Item = (usize, char)> {
     })
 }
 
-/// Tells whether a recipe with these attributes exists on Unix. The attribute `[windows]` hides the recipe, unless
+/// Returns true when a recipe with these attributes exists on Unix. The attribute `[windows]` hides the recipe, unless
 /// there is also an attribute for a Unix system, such as `[linux]`.
 fn is_for_unix(attributes: &str) -> bool {
     let mut names = attributes.split(['[', ']', ',', ' ']).filter(|name| !name.is_empty());
@@ -145,8 +145,8 @@ fn lines_outside_of_texts(text: &str) -> Vec<&str> {
     found
 }
 
-/// Returns the position and the kind of the next triple quote. `open` is the kind of quote that began the current text;
-/// then only this kind counts, because only it ends the text.
+/// Returns the position and the kind of the next triple quote. `open` is the kind of quote with which the current text
+/// began. Inside of a text only this kind is searched, because only it ends the text.
 fn next_quote(text: &str, open: Option<&'static str>) -> Option<(usize, &'static str)> {
     let signs = ["'''", "\"\"\""].into_iter().filter(|sign| open.is_none_or(|open| open == *sign));
     signs.filter_map(|sign| Some((text.find(sign)?, sign))).min()

@@ -1,4 +1,4 @@
-//! Finds a target in a makefile, and tells whether `make` would do anything for it. Included files are not followed.
+//! Finds a target in a makefile, and decides if `make` would do anything for it. Included files are not read.
 
 use super::script;
 
@@ -41,7 +41,7 @@ enum MakeLine<'t> {
     Other,
 }
 
-/// Finds a target in the text of a makefile. `entry_exists` tells whether a file or folder has the target's name.
+/// Finds a target in the text of a makefile. `entry_exists` is true when a file or folder has the target's name.
 pub(crate) fn target(text: &str, name: &str, entry_exists: bool) -> MakeTarget {
     let rules = rules(text, name);
     if !rules.found {

@@ -1,10 +1,10 @@
-//! Judges whether a shell command can test anything.
+//! Decides if a shell command can test anything.
 
 /// Programs that print or end the shell, and do nothing else.
 const IDLE: &[&str] = &["echo", "printf", "exit", "true", "false", ":"];
 
-/// Tells whether a command does nothing but print and exit, as npm's placeholder does:
-/// `echo "Error: no test specified" && exit 1`. The result is also true for an empty command.
+/// Returns true when a command does nothing but print and exit, as npm's placeholder does: `echo "Error: no test
+/// specified" && exit 1`. The result is also true for an empty command.
 pub(crate) fn only_prints(command: &str) -> bool {
     // A command substitution (`$(…)` or backticks) runs another command, so such a command may do more than print.
     if command.contains("$(") || command.contains('`') {
@@ -14,8 +14,9 @@ pub(crate) fn only_prints(command: &str) -> bool {
     parts(command).into_iter().filter_map(first_word).all(|word| is_idle(&word))
 }
 
-/// Tells whether a command that starts with this word tests nothing: the word is a program that only prints or exits,
-/// or it starts a comment. A word that starts with `#!` is no comment, because it names the interpreter of a script.
+/// Returns true when a command that starts with this word tests nothing: the word is a program that only prints or
+/// exits, or it starts a comment. A word that starts with `#!` is no comment, because it names the interpreter of a
+/// script.
 fn is_idle(word: &str) -> bool {
     IDLE.contains(&word) || (word.starts_with('#') && !word.starts_with("#!"))
 }

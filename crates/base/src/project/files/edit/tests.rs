@@ -1,4 +1,4 @@
-//! Tests of changed settings files: everything that a person wrote stays, and the result can be parsed.
+//! Tests that a changed settings file keeps everything that a person wrote, and that it can still be parsed.
 
 use agents::adapter::AdapterKind;
 

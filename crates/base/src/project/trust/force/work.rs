@@ -1,11 +1,12 @@
-//! The settings that take effect for the place and the checks of the work.
+//! Decides which settings of worktrees, checks and the environment take effect: the accepted ones, or stricter ones of
+//! the file.
 
 use super::both;
 use crate::project::settings::{EnvironmentSettings, SetupCommand, VerifyCheck, VerifySettings, WorktreeSettings};
 use crate::project::trust::list::work::{moment_rank, recheck_rank};
 
-/// The accepted setup commands stay in force until a person accepted other ones. Only their limits and inputs follow the
-/// file.
+/// Returns the worktree settings that take effect. The accepted setup commands stay in force until a person accepts
+/// other ones; only their time limits and inputs come from the file.
 pub(super) fn worktree(file: &WorktreeSettings, accepted: &WorktreeSettings) -> WorktreeSettings {
     let mut setup = accepted.setup.clone();
     for known in &mut setup {
@@ -30,7 +31,8 @@ pub(super) fn worktree(file: &WorktreeSettings, accepted: &WorktreeSettings) -> 
     }
 }
 
-/// The accepted checks judge until a person accepted other ones.
+/// Returns the settings of checks that take effect. The accepted checks stay in force until a person accepts other
+/// ones.
 pub(super) fn verify(file: &VerifySettings, accepted: &VerifySettings) -> VerifySettings {
     let mut checks = accepted.checks.clone();
     for known in &mut checks {

@@ -1,4 +1,4 @@
-//! The items of the list about the place and the checks of the work: setup commands, copied files, checks, environment
+//! Lists the items that a person accepts about the work of agents: setup commands, copied files, checks, environment
 //! variables, and the tasks and API keys of an agent.
 
 use serde_json::json;
@@ -19,8 +19,8 @@ impl AcceptedItems {
             self.add(("worktree.setup.command", &subject), json!(command), name.clone(), ItemOrder::Fixed);
             self.seconds(("worktree.setup.seconds", subject), &name, *seconds);
         }
-        // With a pattern that takes files out again, the order of the patterns counts, and removing one can choose more
-        // files. Then all patterns are one item.
+        // With a pattern such as `!secret.env`, the order of the patterns matters, and removing one pattern can choose
+        // more files. Therefore a person accepts all patterns as one item.
         if worktree.copy.iter().any(|pattern| pattern.starts_with('!')) {
             let text = format!("copy: {}", worktree.copy.join(", "));
             self.add(("worktree.copy", ""), json!(worktree.copy), text, ItemOrder::Fixed);
@@ -114,12 +114,12 @@ impl AcceptedItems {
     }
 }
 
-/// Returns a command for a person, with its folder when it is not the root.
+/// Returns a command as text for a person, followed by its folder when the folder is not the root.
 fn placed(command: &[String], folder: &str) -> String {
     if folder.is_empty() { shown(command) } else { format!("{} in {folder}", shown(command)) }
 }
 
-/// Returns the words that say that no settings file has a value.
+/// Returns a remark for a person that the value was detected, such as ` (installed here)`. Empty for other values.
 pub(super) fn found(item: &TrustItem) -> &'static str {
     match (item.source, item.key) {
         (SettingSource::Detected, "worktree.copy") => " (from .worktreeinclude)",
@@ -129,7 +129,7 @@ pub(super) fn found(item: &TrustItem) -> &'static str {
     }
 }
 
-/// Returns the origin of an item's value.
+/// Returns the origin of an item's value: a settings file, the detection on this machine, or the built-in default.
 pub(super) fn source(team: &TeamSettings, item: &TrustItem) -> SettingSource {
     if item.key.starts_with("worktree.setup.") {
         return team.worktree.setup_source;

@@ -17,8 +17,8 @@ fn every_key_of_the_settings_is_classified() {
     assert_eq!(all_keys(), known);
 }
 
-/// Every setting of the class `Asks` must have an item in the list that a person accepts. Without an item no person
-/// would see the setting.
+/// Every setting must have an item in the list that a person accepts, except the settings of the class `AsksNothing`.
+/// Without an item no person would see the setting.
 #[test]
 fn every_key_that_asks_is_in_the_list() {
     let settings: Settings = crate::project::settings::parse(
@@ -82,8 +82,9 @@ fn every_key_that_asks_is_in_the_list() {
     assert_eq!(shown, asking);
 }
 
-/// Returns all keys of the settings. Follows every field that the settings parser asks for, with values that are made
-/// up. The parser may reject these values, because it names the fields of a structure before it reads the values.
+/// Returns all keys of the settings. Gives made-up values to the settings parser and follows every field that the
+/// parser asks for. It does not matter that the parser may reject these values, because it names the fields of a
+/// structure before it reads the values.
 fn all_keys() -> BTreeSet<String> {
     let (mut open, mut keys) = (vec![Vec::<String>::new()], BTreeSet::new());
     while let Some(path) = open.pop() {

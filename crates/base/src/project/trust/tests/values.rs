@@ -1,5 +1,4 @@
-//! Tests for each setting: a change of its value, whether the change waits for a person, and the value that takes
-//! effect.
+//! Tests each setting with a changed value: if the change waits for a person, and which value takes effect.
 
 use serde_json::json;
 
@@ -11,7 +10,7 @@ use crate::project::settings::{Settings, VerifyCheck};
 struct ValueCase {
     accepted: &'static str,
     file: &'static str,
-    /// The expected changes. A change that waits for a person starts with `?`; one that takes effect at once starts
+    /// The expected changes. A change that waits for a person starts with `?`; one that takes effect immediately starts
     /// with `.`.
     changes: &'static [&'static str],
     in_force: fn(&Settings) -> serde_json::Value,

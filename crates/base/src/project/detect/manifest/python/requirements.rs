@@ -16,7 +16,7 @@ const FURTHER: &[&str] = &[
     "requirements/tests.txt",
 ];
 
-/// The most requirement files that are read, including the files that other files include.
+/// The maximum number of requirement files that are read, including the files that other files include.
 const FILES_MAX: usize = 32;
 
 /// The requirements of several files and of the files that they include.

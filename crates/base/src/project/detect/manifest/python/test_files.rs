@@ -1,15 +1,15 @@
-//! Examines the test files of a Python project: whether they need pytest, and in which folder unittest must start to
-//! find them.
+//! Examines the test files of a Python project. Finds out if they need pytest, and in which folder unittest must start
+//! to find them.
 
 use crate::project::detect::files::{RepositoryFiles, join, parent};
 
 /// The folders in which tests usually are.
 const FOLDERS: &[&str] = &["tests", "test"];
 
-/// The most test files that are read. The first files already show whether the tests need pytest.
+/// The maximum number of test files that are read. The first files already show whether the tests need pytest.
 const FILES_MAX: usize = 100;
 
-/// The number of folder levels, counted from the folder `tests`, that are searched for test files.
+/// The maximum number of folder levels, counted from the folder `tests`, that are searched for test files.
 const DEPTH_MAX: usize = 4;
 
 /// The facts about the tests of a Python project.
@@ -26,9 +26,9 @@ pub(crate) struct PythonTests {
 /// The folder in which unittest must start to find the tests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum UnittestStart {
-    /// The folder of the project: the tests are in it, or in packages below it.
+    /// unittest starts in the folder of the project, because the tests are in it or in packages below it.
     Root,
-    /// A folder of tests that is no package, relative to the folder of the project.
+    /// unittest starts in this folder of tests, because the folder is no package. The path is relative to the project.
     Folder(String),
 }
 
