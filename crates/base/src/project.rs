@@ -6,6 +6,7 @@ pub mod detect;
 pub mod effective;
 pub mod environment;
 pub mod files;
+pub mod known;
 pub mod place;
 pub mod plan_file;
 pub mod settings;

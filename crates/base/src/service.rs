@@ -1,6 +1,7 @@
 //! The service that every interface (MCP, HTTP, command line) calls with a command.
 
 pub mod feed;
+pub mod log_tail;
 pub mod recent_claims;
 pub mod sections;
 pub mod takeover;
@@ -227,7 +228,7 @@ impl Service {
         Ok(change.await?.reply?)
     }
 
-    /// Tells whether a command would change the stored state now. Stores nothing and blocks no writer.
+    /// Returns true when a command would change the stored state now. Stores nothing and blocks no writer.
     pub async fn would_change(&self, caller: Caller, command: Command) -> Result<bool, Error> {
         let (caller, stamp) = (self.informed(caller), Stamp { now: self.clock.now(), seed: random::seed()? });
         self.view(move |world| match decide(world, &caller, &command, stamp) {

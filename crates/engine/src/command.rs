@@ -1,8 +1,9 @@
-//! The commands that a caller can give.
+//! The commands that a caller can give to the engine, such as registering an agent or claiming a task.
 
 mod newcomer;
 mod review;
 mod session;
+mod turn;
 mod workspace;
 
 use std::sync::Arc;
@@ -15,24 +16,22 @@ pub use crate::caller::{Actor, Caller, Key, KeyOwner, Rights, Standing};
 pub use crate::checkpoint::Note;
 use crate::condition::ConditionKind;
 use crate::delivery::{CheckOutcome, DeliveredWork, DeliveryMove, DeliveryReport, DeliveryStatus, DeliverySubject};
-use crate::id::{
-    AgentId, ApprovalId, MessageId, ReviewId, SessionId, TaskId, TemplateId, TurnId, WorkflowId, WorkspaceId,
-};
+use crate::id::{ApprovalId, MessageId, ReviewId, SessionId, TaskId, TemplateId, TurnId, WorkflowId, WorkspaceId};
 use crate::inbox::{MessageDraft, Recipients};
 use crate::json::Json;
-use crate::notice::Channel;
+use crate::notice::{Channel, ItemTelling, ItemUntelling};
 use crate::plan::{PlanPiece, PlanTask};
 use crate::review::FindingDecision;
 use crate::sent_back::SendBackNote;
 use crate::task::{BlockKind, Status};
 use crate::template::TemplateBody;
-use crate::turn::{Purpose, TurnResult};
-use crate::verification::Verdict;
+use crate::turn::TurnResult;
 use crate::workflow::WorkflowStatus;
 
 pub use newcomer::{CreateWorkflow, Register};
 pub use review::{EndRound, FoundProblem, OpenReview, RoundAnswer, RoundEnd, StartRound};
 pub use session::{PassGate, PromptReport, SendBack};
+pub use turn::{RecordVerification, StartTurn};
 pub use workspace::{CreateWorkspace, UpdateWorkspace};
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -76,12 +75,19 @@ pub enum Command {
 
     // Commands about workflows.
     CreateWorkflow(CreateWorkflow),
-    /// Returns the standing list, the workflow for single tasks, and creates it when the store has none.
+    /// Returns the standing list, the one workflow that takes single tasks at any time. Creates it if the store has
+    /// none.
     OpenList,
-    /// Puts a workflow that is over away, or brings it back. Nothing is deleted.
+    /// Archives a workflow that is completed, failed or abandoned, so that lists no longer show it. With `archived:
+    /// false`, takes the workflow out of the archive again. Nothing is deleted.
     ArchiveWorkflow {
         workflow: WorkflowId,
         archived: bool,
+    },
+    /// Gives a workflow the git branch into which the work of its tasks is merged. A workflow keeps its first branch.
+    TakeBranch {
+        workflow: WorkflowId,
+        branch: String,
     },
     /// Sets a plan that is small enough for one transaction.
     SetPlan {
@@ -187,8 +193,9 @@ pub enum Command {
         attempt: u32,
         reason: String,
     },
-    /// Takes back a claim that expired while the holder's machine slept. This command is refused when another agent
-    /// holds the task, or when the claim ended for another reason.
+    /// Gives an agent its claim back after the claim's lease expired (the agent's machine slept, for example), or after
+    /// the task was sent back to the agent. This command is refused when another agent holds the task, or when the
+    /// claim ended for another reason.
     Regain {
         task: TaskId,
         attempt: u32,
@@ -198,15 +205,15 @@ pub enum Command {
         attempt: Option<u32>,
         to: Target,
     },
-    /// Gives a task back to its agent: completed work that waits, or a blocked or failed task. The text and the notes say
-    /// what to change.
+    /// Gives a task back to the agent that worked on it last. The task is blocked or failed, or it is completed and its
+    /// work waits to be merged. The text and the notes say what the agent must change.
     SendTaskBack {
         task: TaskId,
         text: String,
         notes: Vec<SendBackNote>,
     },
-    /// A person completes a task as it is, although its verification failed or it changed no files. `work` is the work
-    /// in git, if there is any.
+    /// A person completes a task as it is, although its verification failed or it changed no files. `work` is the
+    /// task's work in git. It is `None` when the task has no work in git.
     TakeAsIs {
         task: TaskId,
         reason: String,
@@ -318,14 +325,17 @@ pub enum Command {
     TakeNotice {
         channel: Channel,
     },
-    /// Records the result of sending a notice (a message to a person about a pending approval). `problem` is `None`
-    /// when the notice arrived.
+    /// Records the result of sending a notice about an approval. `problem` is `None` when the notice arrived.
     SettleNotice {
         approval: ApprovalId,
         channel: Channel,
         tries: u32,
         problem: Option<String>,
     },
+    /// Returns the items (things that need a person) that the caller must tell people about now.
+    TellItems(ItemTelling),
+    /// Records that the notice about these items could not be sent, so that another process may send it.
+    UntellItems(ItemUntelling),
 
     // Commands about reviews.
     OpenReview(OpenReview),
@@ -338,8 +348,9 @@ pub enum Command {
         decision: FindingDecision,
     },
 
-    // Commands about conditions of the project.
-    /// Sets a fact about the project that needs a person. The same kind and subject update the condition.
+    // Commands about conditions, which are facts about the project that need a person.
+    /// Records a condition of the project, for example that an agent has no login. If a condition with the same kind
+    /// and subject exists, its text is replaced.
     SetCondition {
         kind: ConditionKind,
         subject: String,
@@ -351,15 +362,15 @@ pub enum Command {
         subject: String,
     },
 
-    // Commands about work in git.
-    /// Merges or drops the work of a task or of a workflow, or lets it wait again. `from` is the state that the caller
-    /// saw.
+    // Commands about deliveries, which record what happened in git to the work of tasks and workflows.
+    /// Records that the work of a task or of a workflow was merged, was dropped, or waits for a person again. `from` is
+    /// the state that the caller saw. Nothing changes when the work is no longer in that state.
     MoveDelivery {
         subject: DeliverySubject,
         from: DeliveryStatus,
         to: DeliveryMove,
     },
-    /// Records the branch of a whole workflow. Its work waits for a person from now on.
+    /// Records the branch that has the work of a whole workflow. From now on the work waits for a person.
     DeliverWorkflow {
         workflow: WorkflowId,
         check: CheckOutcome,
@@ -383,35 +394,11 @@ pub enum Command {
         messages: Vec<MessageId>,
     },
 
-    // Commands of timers.
+    // Commands that the timers of Handover give.
     Sweep {
         workflow: WorkflowId,
     },
     ForgetKeys,
-}
-
-/// A request to start a turn, which is one run of an agent's program.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct StartTurn {
-    pub task: TaskId,
-    pub attempt: u32,
-    /// The agent whose program runs. `None` when it is the agent that holds the task.
-    pub agent: Option<AgentId>,
-    pub purpose: Purpose,
-    pub adapter: String,
-    pub runner: String,
-}
-
-/// The result of verifying a task's output.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct RecordVerification {
-    pub task: TaskId,
-    pub attempt: u32,
-    pub turn: Option<TurnId>,
-    pub mechanical: Verdict,
-    pub semantic: Verdict,
-    pub output_ref: Option<String>,
-    pub evidence: Json,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -445,7 +432,7 @@ pub enum SessionEnd {
     Killed,
 }
 
-/// The status that a task moves to, with the data of the new state.
+/// The status to which a command moves a task, with the data of the new state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "to", rename_all = "snake_case")]
 pub enum Target {

@@ -11,12 +11,12 @@ use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::rules::{
     agent, answer, approval, claim, condition, conversation, delivery, inbox, lapse, notice, pass, place, plan, record,
-    regain, replan, review, section, send_back, status, token, turn, workflow,
+    regain, replan, review, section, send_back, status, token, told_item, turn, workflow,
 };
 use crate::time::{Stamp, Timestamp};
 use crate::world::{DecisionStop, Need, World};
 
-/// The result of a command: its events and its reply.
+/// The result of deciding a command: the events that it causes, and the reply to the caller.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change {
     pub events: Vec<Event>,
@@ -30,7 +30,7 @@ pub fn decide(world: &World, caller: &Caller, command: &Command, stamp: Stamp) -
     let rights = match identity::effective_rights(world, caller) {
         Ok(rights) => rights,
         Err(DecisionStop::Missing(needs)) => return Err(needs),
-        // This case never happens: `effective_rights` refuses nothing.
+        // `effective_rights` never refuses a call, so this arm is never used.
         Err(DecisionStop::Refused(_) | DecisionStop::Recorded(_)) => caller.rights,
     };
     let key = key_of(world, caller, command, stamp.now)?;
@@ -48,7 +48,7 @@ pub fn decide(world: &World, caller: &Caller, command: &Command, stamp: Stamp) -
             lapse::withdraw(&mut case).map(|()| reply)
         }),
         Err(DecisionStop::Missing(needs)) => return Err(needs),
-        // Here the idempotency key itself is wrong. The refusal is not stored under this key, because a database may
+        // The idempotency key itself is not valid. Do not store the refusal under this key, because a database may
         // reject the text of the key.
         Err(DecisionStop::Refused(refusal) | DecisionStop::Recorded(refusal)) => {
             return Ok(Change { events: Vec::new(), sender: case.sender(), reply: Err(refusal) });
@@ -78,8 +78,9 @@ pub fn decide(world: &World, caller: &Caller, command: &Command, stamp: Stamp) -
     Ok(Change { events: case.events, sender, reply })
 }
 
-/// Returns the id under which the answer to the command is stored, and the other ids under which an earlier answer may
-/// be stored. Returns `None` when the call has no idempotency key.
+/// Returns the ids of the call's idempotency key: the id under which the answer to the command is stored, and the other
+/// ids under which the answer to an earlier, equal call may be stored. Returns `None` when the call has no idempotency
+/// key.
 fn key_of(world: &World, caller: &Caller, command: &Command, now: Timestamp) -> Result<Option<CallKey>, Vec<Need>> {
     let Some(key) = &caller.key else { return Ok(None) };
     let owners = match (&key.owner, command) {
@@ -94,7 +95,7 @@ fn key_of(world: &World, caller: &Caller, command: &Command, now: Timestamp) -> 
         _ => match identity::key_owners(world, caller, key, command.task(), now) {
             Ok(owners) => owners,
             Err(DecisionStop::Missing(needs)) => return Err(needs),
-            // This case never happens: `key_owners` refuses nothing.
+            // `key_owners` never refuses a call, so this arm is never used.
             Err(DecisionStop::Refused(_) | DecisionStop::Recorded(_)) => return Ok(None),
         },
     };
@@ -121,6 +122,7 @@ fn run(case: &mut Case<'_>, command: &Command) -> Result<Reply, DecisionStop> {
         Command::CreateWorkflow(create) => workflow::create(case, create),
         Command::OpenList => workflow::open_list(case),
         Command::ArchiveWorkflow { workflow, archived } => workflow::archive(case, *workflow, *archived),
+        Command::TakeBranch { workflow, branch } => workflow::take_branch(case, *workflow, branch),
         Command::SetPlan { workflow, summary, piece, groups } => plan::set(case, *workflow, summary, piece, groups),
         Command::BeginPlan { workflow, token } => plan::begin(case, *workflow, token),
         Command::ClearDraft { workflow, token } => plan::clear(case, *workflow, token),
@@ -189,6 +191,8 @@ fn run(case: &mut Case<'_>, command: &Command) -> Result<Reply, DecisionStop> {
         Command::SettleNotice { approval, channel, tries, problem } => {
             notice::settle(case, (*approval, *channel), *tries, problem.as_deref())
         }
+        Command::TellItems(telling) => told_item::tell(case, telling),
+        Command::UntellItems(untelling) => told_item::untell(case, untelling),
 
         Command::OpenReview(open) => review::open(case, open),
         Command::StartRound(start) => review::start(case, start),

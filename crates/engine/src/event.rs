@@ -1,5 +1,5 @@
-//! The events. Except where a comment says otherwise, an event is appended to a log in the same transaction that
-//! changes the state.
+//! The events: the changes that a decision makes. Each event is appended to a log, in the same transaction that changes
+//! the state. If an event is not logged, its comment says so.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::id::{AgentId, ApprovalId, RepositoryId, SessionId, TaskId, TemplateId
 use crate::inbox::{MailboxOwner, Message, MessageState};
 use crate::json::Json;
 use crate::key::StoredKey;
-use crate::notice::Notice;
+use crate::notice::{Notice, NoticeWay};
 use crate::plan::PlanPiece;
 use crate::protection::Protection;
 use crate::reminder::Reminder;
@@ -96,10 +96,15 @@ pub enum Event {
         workflow: Box<Workflow>,
         detail: Box<WorkflowDetail>,
     },
-    /// A workflow that is over was put away, or brought back.
+    /// A workflow that is completed, failed or abandoned was archived, or it was taken out of the archive again.
     WorkflowArchived {
         workflow: WorkflowId,
         archived: bool,
+    },
+    /// A workflow got the git branch into which the work of its tasks is merged.
+    BranchTaken {
+        workflow: WorkflowId,
+        branch: String,
     },
     /// A caller began to send a plan in pieces, each with some of the tasks, or got more time to send the next piece.
     /// This event is not logged.
@@ -113,10 +118,12 @@ pub enum Event {
         workflow: WorkflowId,
         piece: Arc<PlanPiece>,
         author: Option<Actor>,
-        /// The number of the piece's first task. The tasks of the piece are numbered in their order.
+        /// The task number of the first task in this piece of the plan. The other tasks get the next numbers, in their
+        /// order.
         first: u32,
     },
-    /// Some tasks of an unfinished plan were deleted, at most a fixed number at once. This event is not logged.
+    /// Some tasks of an unfinished plan were deleted. The number of tasks in one such event is limited. This event is
+    /// not logged.
     DraftCleared {
         workflow: WorkflowId,
         tasks: Vec<TaskId>,
@@ -142,13 +149,14 @@ pub enum Event {
         waits: Vec<(TaskId, u32)>,
     },
     /// A task was skipped while it waited for protected tasks (tasks on which a person put a gate, a review, limits or
-    /// an output contract). The tasks that waited for the skipped task wait for these protected tasks instead.
+    /// an output contract). So that no task begins too early, the tasks that waited for the skipped task now wait for
+    /// the protected tasks.
     DependenciesKept {
         workflow: WorkflowId,
         skipped: TaskId,
         edges: Vec<(TaskId, TaskId)>,
-        /// For each task that waited for the skipped task, the number of tasks that it waits for now. The skipped task
-        /// is still counted.
+        /// For each task that got a new dependency, the number of tasks that it waits for now. This number still
+        /// includes the skipped task.
         waits: Vec<(TaskId, u32)>,
     },
     Replanned {
@@ -336,8 +344,19 @@ pub enum Event {
     NoticeMoved {
         notice: Box<Notice>,
     },
+    /// A sender took items (things that need a person), to tell people about them. This event is not logged.
+    ItemsTold {
+        way: NoticeWay,
+        items: Vec<String>,
+    },
+    /// People were not told about these items, or the items are old and no longer need a person. This event is not
+    /// logged.
+    ItemsUntold {
+        way: NoticeWay,
+        items: Vec<String>,
+    },
 
-    /// A fact about the project needs a person, or its text changed.
+    /// A condition (a fact about the project that needs a person) was recorded, or its text changed.
     ConditionSet {
         condition: Box<Condition>,
     },
@@ -345,7 +364,7 @@ pub enum Event {
         kind: ConditionKind,
         subject: String,
     },
-    /// A person took the protections of a task away, because they took the task as it is.
+    /// A person took a task as it is. So the protections of the task, for example a required review, were removed.
     ProtectionsRemoved {
         task: TaskId,
         workflow: WorkflowId,
@@ -355,18 +374,18 @@ pub enum Event {
     Delivered {
         delivery: Box<Delivery>,
     },
-    /// The branch of a whole workflow waits for a person.
+    /// The work of a whole workflow is on one branch and waits for a person to merge or drop it.
     WorkflowDelivered {
         delivery: Box<WorkflowDelivery>,
     },
-    /// Work in git was merged or dropped, or waits again.
+    /// The work of a task or of a workflow in git was merged or dropped, or it waits for a person again.
     DeliveryMoved {
         subject: DeliverySubject,
         workflow: WorkflowId,
         from: DeliveryStatus,
         state: DeliveryState,
     },
-    /// The work of a task no longer waits, because the task is worked on again.
+    /// The finished work of a task no longer waits for a person, because an agent works on the task again.
     DeliveryWithdrawn {
         task: TaskId,
         workflow: WorkflowId,
@@ -403,7 +422,7 @@ pub enum Event {
 pub enum Cause {
     Expired,
     Killed,
-    /// The runner saw the agent's program end without an answer.
+    /// The agent's program ended without an answer, as the runner saw.
     Crashed,
     Closed,
     Released,
@@ -419,7 +438,7 @@ impl Cause {
     }
 }
 
-/// A change of a task's state.
+/// A change of a task's state, for example from pending to completed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Moved {
     pub task: TaskId,
@@ -431,7 +450,7 @@ pub struct Moved {
     /// A plan that replaces the task's earlier plan. `None` when the task keeps its plan.
     pub plan: Option<Json>,
     pub checkpoint: Option<Checkpoint>,
-    /// True when this move sets the task's number of used attempts back to 0.
+    /// True when this move sets the number of attempts that count as used back to 0.
     pub forgiven: bool,
     /// The tasks that waited only for this task and can begin now. The list has at most a hundred of them;
     /// `freed_count` counts all.

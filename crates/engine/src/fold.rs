@@ -18,7 +18,7 @@ use crate::event::Event;
 use crate::id::{AgentId, RepositoryId, TaskId, TemplateId, WorkflowId};
 use crate::inbox::{Mailbox, MailboxOwner, Message, MessageState};
 use crate::key::StoredKey;
-use crate::notice::Notice;
+use crate::notice::{Notice, NoticeWay, ToldItem};
 use crate::plan::PlanPiece;
 use crate::reminder::Reminder;
 use crate::review::{Finding, Review, ReviewRound};
@@ -40,7 +40,7 @@ use crate::world::World;
 pub enum Write {
     /// Inserts new tasks with their details and dependencies.
     Insert(TaskInsert),
-    /// Writes the last number that was given to a task.
+    /// Writes the last task number that was given, so that the next task gets the next number.
     LastTaskNumber(u32),
     /// Writes all columns of a task except `unmet` (the number of unmet dependencies), which the store keeps up to
     /// date.
@@ -58,7 +58,7 @@ pub enum Write {
     Waits(TaskId, u32),
     /// Records that this task is open again, so each task that depends on it waits for one task more.
     Reopened(TaskId),
-    /// Takes all protections of a task away.
+    /// Removes all protections of a task (gate, review, limits and output contract).
     Unprotected(TaskId),
     Edges(Vec<(TaskId, TaskId)>),
     /// Deletes these tasks with all rows that belong to them.
@@ -94,6 +94,8 @@ pub enum Write {
     Round(Box<ReviewRound>),
     Finding(Box<Finding>),
     Notice(Box<Notice>),
+    ToldItem(Box<ToldItem>),
+    DropToldItem(NoticeWay, String),
     Delivery(Box<Delivery>),
     DropDelivery(TaskId),
     Condition(Box<Condition>),
@@ -116,7 +118,7 @@ pub struct TaskInsert {
 }
 
 impl TaskInsert {
-    /// Returns each task of the piece with its number.
+    /// Returns each new task with its number.
     pub fn numbered(&self) -> impl Iterator<Item = (u32, &(Task, TaskDetail))> {
         (self.first..).zip(&self.piece.tasks)
     }
@@ -157,7 +159,7 @@ struct Fold<'a> {
     workflow_details: BTreeSet<WorkflowId>,
     agents: BTreeSet<AgentId>,
     mailboxes: BTreeSet<MailboxOwner>,
-    /// The last number that an event gave to a task.
+    /// The last number that one of these events gave to a task. `None` when the events created no task.
     last_number: Option<u32>,
 }
 
@@ -359,6 +361,14 @@ impl Fold<'_> {
                 }
             }
             Event::NoticeMoved { notice } => self.writes.push(Write::Notice(notice.clone())),
+            Event::ItemsTold { way, items } => {
+                let at = self.now;
+                let row = |item: &String| Write::ToldItem(Box::new(ToldItem { way: *way, item: item.clone(), at }));
+                self.writes.extend(items.iter().map(row));
+            }
+            Event::ItemsUntold { way, items } => {
+                self.writes.extend(items.iter().map(|item| Write::DropToldItem(*way, item.clone())));
+            }
             Event::ConditionSet { condition } => {
                 let key = (condition.kind, condition.subject.clone());
                 self.world.conditions.insert(key, Some((**condition).clone()));
@@ -398,6 +408,7 @@ impl Fold<'_> {
             Event::WorkflowArchived { workflow, archived } => {
                 self.workflow(*workflow, |workflow| workflow.archived = *archived);
             }
+            Event::BranchTaken { workflow, branch } => self.branch_taken(*workflow, branch),
             Event::WorkflowChanged { workflow, parallel_max, auto_workspaces, .. } => {
                 self.workflow_changed(*workflow, *parallel_max, *auto_workspaces);
             }

@@ -16,8 +16,8 @@ pub const HEARTBEAT_MS: Millis = Millis::seconds(30);
 /// The shortest time between two stored signs of life of an agent. Signs of life in between are not stored, because
 /// each of them would cost a write to disk.
 pub const SEEN_MS: Millis = Millis::seconds(30);
-/// An agent that is silent for this time counts as offline. The time covers three missed heartbeats, and before them
-/// the time `SEEN_MS`, in which a further sign of life is not stored.
+/// An agent that is silent for this time counts as offline: the time of three heartbeats plus `SEEN_MS`. `SEEN_MS` is
+/// added because the agent's last sign of life may be that much newer than the stored one.
 pub const OFFLINE_MS: Millis = Millis::seconds(120);
 /// A connection counts as gone when no process watches it and its agent is silent for this time. The time equals the
 /// default lease.
@@ -30,7 +30,8 @@ pub const KEY_MS: Millis = Millis::minutes(24 * 60);
 /// When the author of an unfinished plan sends no further tasks for this time, another caller may replace the plan.
 pub const DRAFT_MS: Millis = Millis::minutes(1);
 
-/// The maximum length of a name, in bytes; longer names are refused. Names are shown in lists and compared as a whole.
+/// The maximum length of a name, in bytes. Longer names are refused, because lists show names and rules compare them as
+/// a whole.
 pub const NAME_BYTES_MAX: usize = 512;
 /// The maximum length of a role, a capability, a runtime or another short label, in bytes. Longer labels are refused.
 pub const LABEL_BYTES_MAX: usize = 128;
@@ -41,16 +42,18 @@ pub const SLUG_CHARS_MAX: usize = 64;
 pub const SUMMARY_BYTES_MAX: usize = 64 * 1024;
 /// The maximum size of a description, a message body, or a JSON value, in bytes. Larger values are refused.
 pub const TEXT_BYTES_MAX: usize = 512 * 1024;
-/// The maximum size of an idempotency key or a lock owner, in bytes; longer texts are refused. Callers choose these two
-/// texts freely.
+/// The maximum size of an idempotency key or a lock owner, in bytes; longer texts are refused. The limit is necessary
+/// because callers choose these two texts freely.
 pub const KEY_BYTES_MAX: usize = 256;
 /// The maximum length of a path or a glob, in bytes. Longer paths and globs are refused.
 pub const PATH_BYTES_MAX: usize = 4096;
 
-/// The maximum number of conditions of the project that wait for a person at once. A person reads them all on one page.
+/// The maximum number of conditions (facts about the project that need a person) that may exist at the same time. A
+/// person reads all of them on one page.
 pub const CONDITIONS_MAX: u32 = 200;
 
-/// The maximum number of remarks with which a task is sent back. One person writes them, and the agent reads them all.
+/// The maximum number of remarks with which a task is sent back. This is enough, because one person writes the remarks
+/// and the agent reads all of them.
 pub const SEND_BACK_NOTES_MAX: usize = 200;
 
 /// The maximum number of tasks in a plan. A larger plan is refused.
@@ -67,15 +70,15 @@ pub const REPLAN_ROWS_MAX: usize = 10_000;
 /// The maximum number of dependencies between open tasks that are read when an agent changes the plan of a workflow. If
 /// there are more, only a person may change the plan.
 pub const OPEN_EDGES_MAX: usize = 200_000;
-/// The maximum number of later tasks that are moved when a task is inserted into the middle of a plan. One statement
-/// moves all these tasks. An insertion that would move more tasks is refused.
+/// The maximum number of later tasks that are moved when a task is inserted into the middle of a plan. An insertion
+/// that would move more tasks is refused, because one statement moves all these tasks.
 pub const SHIFT_TASKS_MAX: u32 = 20_000;
 /// The maximum number of dependencies of one task. A task with more dependencies is refused.
 pub const DEPENDENCIES_MAX: usize = 1_000;
 /// The maximum number of capabilities that a task asks for, or that an agent has. More capabilities are refused.
 pub const CAPABILITIES_MAX: usize = 64;
-/// The maximum number of globs (patterns of the files that a task changes) of one task; more globs are refused. Each
-/// glob is compared with every glob of the other claimed tasks.
+/// The maximum number of globs (patterns of the files that a task changes) of one task. More globs are refused, because
+/// each glob is compared with every glob of the other claimed tasks.
 pub const TOUCHES_MAX: usize = 64;
 /// The maximum number of names that a refusal lists. Further names are only counted.
 pub const NAMED_MAX: usize = 20;
@@ -132,10 +135,10 @@ pub const REPOSITORIES_MAX: usize = 100;
 pub const TOKENS_MAX: usize = 500;
 /// `PENDING_APPROVAL_MS` is the default time in which a person can decide about a request. After a day, the asker no
 /// longer needs the answer. `APPROVAL_MS` is the default time in which an approved request can be used. It is short,
-/// because an approval is meant for an act that the asker does at once.
+/// because an approval is meant for an act that the asker does immediately.
 pub const PENDING_APPROVAL_MS: Millis = Millis::minutes(24 * 60);
 pub const APPROVAL_MS: Millis = Millis::minutes(5);
-/// The maximum number of pending approvals; a further request is refused. A person cannot look at more pending
+/// The maximum number of pending approvals. A further request is refused, because a person cannot look at more pending
 /// approvals.
 pub const APPROVALS_MAX: usize = 1_000;
 /// The time after which a sender that took a notice (a message to a person about a pending approval) counts as gone,
@@ -152,6 +155,20 @@ pub const NOTICE_TRIES_MAX: u32 = 14;
 /// The maximum number of due notices (messages to people about pending approvals) that are read to find a notice to
 /// send.
 pub const NOTICES_LOOKED_AT: u32 = 20;
+/// The shortest time between two notices about items (things that need a person). One notice reports all items that
+/// appeared since the last notice.
+pub const ITEM_NOTICE_PAUSE_MS: Millis = Millis::minutes(1);
+/// The minimum time for which the store remembers that people were told about an item. After this time, the store
+/// forgets an item that no longer needs a person. It does not forget the item earlier, because two processes may see
+/// different items: an item that one process does not see may still need a person.
+pub const TOLD_ITEM_MS: Millis = Millis::minutes(24 * 60);
+/// The maximum number of items that one command about notices may name; more items are refused. The lists of items that
+/// people see are shorter.
+pub const TOLD_ITEMS_MAX: usize = 1_000;
+/// The maximum number of told items (items about which people were told) that one command reads. It is larger than
+/// [`TOLD_ITEMS_MAX`], because the store also remembers items that no longer need a person, if people were told about
+/// them less than [`TOLD_ITEM_MS`] ago.
+pub const TOLD_ITEMS_LOOKED_AT: u32 = 10_000;
 /// The maximum length of the stored reason why a notice (a message to a person about a pending approval) could not be
 /// sent, in characters. A longer reason is cut.
 pub const PROBLEM_CHARS_MAX: usize = 500;
@@ -165,7 +182,7 @@ pub const GATES_MAX: u32 = 2_000;
 /// timer asks for the other gated tasks in its next rounds.
 pub const GATED_TASKS_MAX: u32 = 50;
 /// The maximum number of approvals of one task that are read: the pending approvals, and the given approvals that are
-/// not used yet. A task asks for few approvals at the same time.
+/// not used yet. This is enough, because a task asks for few approvals at the same time.
 pub const OPEN_APPROVALS_LOOKED_AT: u32 = 20;
 /// The maximum number of approvals that one command ends because they expired. The next command ends the remaining
 /// expired approvals.
@@ -215,9 +232,9 @@ pub const VARIABLES_MAX: usize = 256;
 /// values come from the project's settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lifetimes {
-    /// The time from the request until a person must have decided.
+    /// The time in which a person must decide about a request, counted from the request.
     pub pending: Millis,
-    /// The time from the approval until the approved act must be done.
+    /// The time in which the approved act must be done, counted from the approval.
     pub approved: Millis,
 }
 

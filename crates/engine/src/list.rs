@@ -63,18 +63,22 @@ pub enum TaskQuery {
     Finished { workflow: WorkflowId, before: u32, limit: u32 },
     /// Tasks of a parallel group (tasks that are planned to run at the same time), in the order of the plan.
     Group { workflow: WorkflowId, group: String, limit: u32 },
-    /// The task with this number. The answer has one task or none.
+    /// The task with this number. The list has one task, or no task when the number is unknown.
     Numbered { number: u32 },
-    /// Tasks of all workflows whose id begins with this text, ordered by id. Two rows show that the text is not unique.
+    /// Tasks of all workflows whose id begins with this text, ordered by id. Two rows in the result show that more than
+    /// one id begins with the text.
     IdBeginning { text: String, limit: u32 },
     /// Tasks of all workflows with exactly this name, ordered by id.
     Named { name: String, limit: u32 },
+    /// Tasks of all workflows with one of the statuses and a lower number than `before`, the highest number first. An
+    /// empty list of statuses means all statuses.
+    Recent { statuses: Vec<Status>, before: u32, limit: u32 },
     /// Claimed tasks of all workflows, the longest held first.
     Held { limit: u32 },
     /// Tasks of all workflows that need a decision: paused, blocked and failed tasks, oldest first.
     Stuck { limit: u32 },
-    /// Gated tasks (a person must approve each claim) that only lack the approval: agents could claim them after a
-    /// person approved the claim, and no person was asked for the approval. They are ordered by id.
+    /// Gated tasks (a person must approve each claim) for which a person must be asked now, ordered by id. Only the
+    /// approval is missing, and no person was asked for it yet.
     Gated { limit: u32 },
 }
 
@@ -216,7 +220,7 @@ pub struct FindingQuery {
     pub limit: u32,
 }
 
-/// A query for conditions of the project, the oldest first.
+/// A query for conditions (facts about the project that need a person), the oldest first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ConditionQuery {
     pub limit: u32,
@@ -225,9 +229,9 @@ pub struct ConditionQuery {
 /// A query for the work of tasks in git, in the order of the last change. The page begins after the position `after`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DeliveryQuery {
-    /// Work that waits for a person.
+    /// Tasks whose finished work waits for a person to merge or drop it.
     Waiting { after: Option<(Timestamp, TaskId)>, limit: u32 },
-    /// Work that was delivered, merged or dropped since this time.
+    /// Tasks whose work was delivered, merged or dropped since this time.
     ChangedSince { since: Timestamp, after: Option<(Timestamp, TaskId)>, limit: u32 },
 }
 
@@ -235,9 +239,9 @@ pub enum DeliveryQuery {
 /// `after`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WorkflowDeliveryQuery {
-    /// Work that waits for a person.
+    /// Workflows whose finished work waits for a person to merge or drop it.
     Waiting { after: Option<(Timestamp, WorkflowId)>, limit: u32 },
-    /// Work that was delivered, merged or dropped since this time.
+    /// Workflows whose work was delivered, merged or dropped since this time.
     ChangedSince { since: Timestamp, after: Option<(Timestamp, WorkflowId)>, limit: u32 },
 }
 
@@ -249,7 +253,7 @@ pub struct TokenQuery {
     pub limit: u32,
 }
 
-/// A query for one number.
+/// A query for one number, such as the number of repositories.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TotalQuery {
     /// The number of workflows that match the filter.
@@ -264,9 +268,9 @@ pub enum TotalQuery {
 /// number of rows.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CountQuery {
-    /// The number of tasks of a workflow with each status.
+    /// For each status, the number of tasks of a workflow that have this status.
     Statuses(WorkflowId),
-    /// The number of unread messages of each priority in a mailbox.
+    /// For each priority, the number of unread messages in a mailbox.
     Unread(MailboxOwner),
 }
 
@@ -289,8 +293,8 @@ pub enum Whose {
     Workflow(WorkflowId),
 }
 
-/// A filter of workflows. An empty list of statuses matches all of them. Archived workflows match only when `archived`
-/// is true.
+/// A filter of workflows. An empty list of statuses matches workflows of every status. Archived workflows match only
+/// when `archived` is true.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct WorkflowFilter {
     pub statuses: Vec<WorkflowStatus>,

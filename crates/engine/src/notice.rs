@@ -1,5 +1,7 @@
-//! A notice tells a person, outside of Handover, that an approval is pending. The notice itself has no decision: the
-//! person's decision is recorded in the approval.
+//! A notice tells a person, outside of Handover, that an approval is pending or that something else needs them. The
+//! notice itself has no decision: the person's decision is recorded in the approval or in the task.
+//!
+//! A notice about an approval by a command or a webhook arrives at least once:
 //!
 //! ```text
 //! (none) ──take──> being sent, until a time ──> sent
@@ -39,7 +41,7 @@ pub struct Notice {
     /// The time from which a sender may take the notice and try to send it. `None` when the notice needs no further
     /// try.
     pub next: Option<Timestamp>,
-    /// The reason why the last try to send the notice failed.
+    /// The reason why the last try to send the notice failed. `None` when it did not fail.
     pub problem: Option<String>,
 }
 
@@ -54,4 +56,47 @@ impl Notice {
         let doubled = limits::NOTICE_PAUSE_MS.0.saturating_mul(1 << tries.saturating_sub(1).min(16));
         (tries < limits::NOTICE_TRIES_MAX).then(|| Millis(doubled.min(limits::NOTICE_PAUSE_MS_MAX.0)))
     }
+}
+
+names! {
+    /// The way in which people are told about items (things that need a person). `Screen` is the desktop or the
+    /// terminal of this machine. The variants are sorted by their texts, so that they have the same order as in a
+    /// database.
+    NoticeWay { Command = "command", Screen = "screen", Webhook = "webhook" }
+}
+
+/// The rule for the pause between the last notice about items (things that need a person) and the next one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum NoticePace {
+    /// At most one notice in [`limits::ITEM_NOTICE_PAUSE_MS`].
+    Spaced,
+    /// No pause: the notice is sent immediately. The process that sends it is about to end, and perhaps no other
+    /// process remains that could send the notice later.
+    Now,
+}
+
+/// An item (a thing that needs a person) about which people were told. A notice about items is sent at most once.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToldItem {
+    pub way: NoticeWay,
+    /// The name of the item, which stays the same as long as the same thing needs a person.
+    pub item: String,
+    pub at: Timestamp,
+}
+
+/// The request of a process that wants to tell people about items. The reply names the items about which no process has
+/// told people yet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ItemTelling {
+    pub way: NoticeWay,
+    /// The names of all items that need a person at present, including the items about which people were already told.
+    pub items: Vec<String>,
+    pub pace: NoticePace,
+}
+
+/// The report of a process that a notice about these items could not be sent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ItemUntelling {
+    pub way: NoticeWay,
+    pub items: Vec<String>,
 }

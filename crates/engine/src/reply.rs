@@ -51,7 +51,8 @@ pub enum Reply {
         status: WorkflowStatus,
         parallel_max: Option<u32>,
     },
-    /// The standing list. `made` is true when this command created it.
+    /// The reply has the standing list, which is the one workflow for single tasks. `made` is true when this command
+    /// created it.
     ListOpened {
         workflow: WorkflowId,
         status: WorkflowStatus,
@@ -59,6 +60,15 @@ pub enum Reply {
     },
     WorkflowArchived {
         archived: bool,
+    },
+    /// The git branch that the workflow has now. If the workflow already had a branch, it keeps that branch, which may
+    /// differ from the branch that the caller asked for.
+    BranchTaken {
+        branch: String,
+    },
+    /// Another workflow of the store has the branch that was asked for.
+    BranchOfOther {
+        workflow: WorkflowId,
     },
     PlanSet {
         workflow: WorkflowId,
@@ -194,7 +204,8 @@ pub enum Reply {
         approval: ApprovalId,
         reason: Option<String>,
     },
-    /// The number of approvals that this command recorded as seen for the first time.
+    /// Approvals were recorded as seen by a person. `recorded` is the number of approvals that this command recorded.
+    /// An approval that the person already saw in the same way, for example on the command line, is not recorded again.
     ApprovalsShown {
         recorded: u32,
     },
@@ -209,6 +220,12 @@ pub enum Reply {
     NoticeSettled {
         next: Option<Timestamp>,
     },
+    /// The items (things that need a person) about which the caller must send one notice now. Empty when no notice is
+    /// due.
+    ItemsToTell {
+        items: Vec<String>,
+    },
+    ItemsUntold,
     ApprovalsExpired {
         expired: u32,
         more: bool,
@@ -231,18 +248,20 @@ pub enum Reply {
         open: u32,
     },
 
-    /// A condition of the project is set. `new` is false when it was set before.
+    /// A condition (a fact about the project that needs a person) is recorded. `new` is false when it was recorded
+    /// before.
     ConditionSet {
         new: bool,
     },
     ConditionCleared {
         was_set: bool,
     },
-    /// A delivery has this state now.
+    /// The work of a task or a workflow in git was moved to this state.
     DeliveryMoved {
         state: DeliveryState,
     },
-    /// Another caller moved the delivery first. The reply has the present state, which names that caller.
+    /// Another caller moved the work of the task or workflow first, so nothing was changed. `state` is the present
+    /// state, which names that caller.
     DeliveryStands {
         state: DeliveryState,
     },

@@ -33,6 +33,7 @@ impl Command {
             Self::CreateWorkflow(_) => "create_workflow",
             Self::OpenList => "open_list",
             Self::ArchiveWorkflow { .. } => "archive_workflow",
+            Self::TakeBranch { .. } => "take_branch",
             // A large plan is set in several steps. For the caller these steps are one command, so they have one name.
             Self::SetPlan { .. }
             | Self::BeginPlan { .. }
@@ -86,6 +87,8 @@ impl Command {
             Self::ShowApprovals { .. } => "show_approvals",
             Self::TakeNotice { .. } => "take_notice",
             Self::SettleNotice { .. } => "settle_notice",
+            Self::TellItems(_) => "tell_items",
+            Self::UntellItems(_) => "untell_items",
             Self::SetCondition { .. } => "set_condition",
             Self::ClearCondition { .. } => "clear_condition",
             Self::MoveDelivery { .. } => "move_delivery",
@@ -116,7 +119,8 @@ impl Command {
             | Self::AddCheckpoint { task, .. }
             | Self::AssignWorkspace { task, .. } => Some(*task),
             Self::Heartbeat { current_task } => *current_task,
-            // The commands below are about no task or about several tasks, or the acting agent is found in another way.
+            // Return `None` for these commands. Most of them are not about exactly one task. The others have rules of
+            // their own that find the agent which acts.
             Self::Register(_)
             | Self::UpdateAgent { .. }
             | Self::Unregister
@@ -130,6 +134,7 @@ impl Command {
             | Self::CreateWorkflow(_)
             | Self::OpenList
             | Self::ArchiveWorkflow { .. }
+            | Self::TakeBranch { .. }
             | Self::SetPlan { .. }
             | Self::BeginPlan { .. }
             | Self::ClearDraft { .. }
@@ -171,6 +176,8 @@ impl Command {
             | Self::ShowApprovals { .. }
             | Self::TakeNotice { .. }
             | Self::SettleNotice { .. }
+            | Self::TellItems(_)
+            | Self::UntellItems(_)
             | Self::SetCondition { .. }
             | Self::ClearCondition { .. }
             | Self::MoveDelivery { .. }
@@ -184,7 +191,7 @@ impl Command {
         }
     }
 
-    /// Returns whether the caller gets the reply to this command. Such a reply is stored under the idempotency key of
+    /// Returns true when the caller gets the reply to this command. Such a reply is stored under the idempotency key of
     /// the call. A large plan is set in several steps, and the caller gets only the reply to the last step.
     pub fn is_final(&self) -> bool {
         !matches!(self, Self::BeginPlan { .. } | Self::ClearDraft { .. } | Self::StagePlan { .. })
@@ -239,12 +246,14 @@ impl Command {
                 needs.push(Need::Approval(*approval));
             }
             Self::ShowApprovals { approvals, .. } => needs.extend(approvals.iter().copied().map(Need::Approval)),
+            Self::TellItems(telling) => needs.push(Need::ToldItems(telling.way)),
+            Self::UntellItems(untelling) => needs.push(Need::ToldItems(untelling.way)),
             Self::SettleNotice { approval, channel, .. } => {
                 needs.extend([Need::Approval(*approval), Need::Notice(*approval, *channel)]);
             }
             Self::SetCondition { kind, subject, .. } | Self::ClearCondition { kind, subject } => {
-                // The rule refuses an invalid subject before it reads the condition. PostgreSQL cannot look for a zero
-                // byte.
+                // Do not ask for the condition when its subject is invalid, for example when it contains a zero byte.
+                // PostgreSQL would fail with such a text, and the rule refuses the command anyway.
                 if check::path("subject", subject).is_ok() {
                     needs.push(Need::Condition(*kind, subject.clone()));
                 }
@@ -283,6 +292,9 @@ impl Command {
             | Self::DeliverWorkflow { workflow, .. }
             | Self::Sweep { workflow } => needs.push(Need::Workflow(*workflow)),
             Self::OpenList => needs.push(WorkflowIdNeed::Standing.into()),
+            Self::TakeBranch { workflow, branch } => {
+                needs.extend([Need::Workflow(*workflow), WorkflowIdNeed::WithBranch(branch.clone()).into()]);
+            }
             Self::Register(_)
             | Self::Heartbeat { .. }
             | Self::UpdateAgent { .. }

@@ -26,7 +26,7 @@ use crate::id::{
 };
 use crate::inbox::{Mailbox, MailboxOwner, Message};
 use crate::key::{KeyId, StoredKey};
-use crate::notice::{Channel, Notice};
+use crate::notice::{Channel, Notice, NoticeWay, ToldItem};
 use crate::reminder::Reminder;
 use crate::review::{Finding, Review, ReviewRound};
 use crate::runner::Runner;
@@ -75,6 +75,7 @@ pub struct Tables {
     pub rounds: BTreeMap<(ReviewId, u32), ReviewRound>,
     pub findings: BTreeMap<(ReviewId, String), Finding>,
     pub notices: BTreeMap<(ApprovalId, Channel), Notice>,
+    pub told_items: BTreeMap<(NoticeWay, String), ToldItem>,
     pub conditions: BTreeMap<(ConditionKind, String), Condition>,
     pub deliveries: BTreeMap<TaskId, Delivery>,
     pub workflow_deliveries: BTreeMap<WorkflowId, WorkflowDelivery>,
@@ -87,7 +88,7 @@ impl Tables {
         }
     }
 
-    /// Applies one write to the maps. The function `fold` makes the writes from events.
+    /// Applies one write to these tables in memory. The function `fold` makes the writes from events.
     #[expect(clippy::too_many_lines, reason = "one match that names every write")]
     pub fn write(&mut self, write: Write) {
         match write {
@@ -174,6 +175,8 @@ impl Tables {
             Write::Round(round) => drop(self.rounds.insert((round.review, round.number), *round)),
             Write::Finding(row) => drop(self.findings.insert((row.review, row.name.clone()), *row)),
             Write::Notice(notice) => drop(self.notices.insert((notice.approval, notice.channel), *notice)),
+            Write::ToldItem(row) => drop(self.told_items.insert((row.way, row.item.clone()), *row)),
+            Write::DropToldItem(way, item) => drop(self.told_items.remove(&(way, item))),
             Write::Condition(row) => drop(self.conditions.insert((row.kind, row.subject.clone()), *row)),
             Write::DropCondition(kind, subject) => drop(self.conditions.remove(&(kind, subject))),
             Write::Delivery(row) => drop(self.deliveries.insert(row.task, *row)),

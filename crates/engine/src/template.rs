@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::id::TemplateId;
 use crate::json::Json;
@@ -24,8 +25,8 @@ pub struct TemplateBody {
     pub tasks: Vec<PlanTask>,
     /// The default values of variables. They are used for variables to which the caller gives no value.
     pub defaults: BTreeMap<String, String>,
-    /// The settings of the workflows that are made from the template, such as how many tasks run at once. A template
-    /// without settings does not serialize this field, so that templates of version 0.1.0 keep the same bytes.
+    /// The settings of the workflows that are made from the template, such as how many tasks run at the same time. A
+    /// template without settings does not serialize this field, so that templates of version 0.1.0 keep the same bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settings: Option<Json>,
 }
@@ -39,6 +40,9 @@ impl TemplateBody {
             let lists = task.depends_on.iter().chain(&task.context_from).chain(&task.touches);
             for text in own.into_iter().flatten().chain(lists) {
                 fill_text(text, |_| None, &mut used);
+            }
+            for document in [&task.brief, &task.extra].into_iter().flatten() {
+                fill_document(document, &mut |text| fill_text(text, |_| None, &mut used));
             }
         }
         used
@@ -56,12 +60,35 @@ impl TemplateBody {
             for text in own.into_iter().flatten().chain(lists) {
                 *text = fill(text);
             }
+            for document in [&mut task.brief, &mut task.extra].into_iter().flatten() {
+                *document = fill_document(document, &mut fill);
+            }
         }
         if lacking.is_empty() {
             Ok(tasks)
         } else {
             Err(Refusal::MissingVariables { names: lacking.into_iter().collect() })
         }
+    }
+}
+
+/// Replaces the variables in the texts of a document, such as a brief. The names of its fields stay. A document without
+/// variables keeps its bytes.
+fn fill_document(document: &Json, fill: &mut impl FnMut(&str) -> String) -> Json {
+    if !document.as_str().contains("{{") {
+        return document.clone();
+    }
+    let mut value = document.value();
+    fill_value(&mut value, fill);
+    Json::from(&value)
+}
+
+fn fill_value(value: &mut Value, fill: &mut impl FnMut(&str) -> String) {
+    match value {
+        Value::String(text) => *text = fill(text),
+        Value::Array(values) => values.iter_mut().for_each(|value| fill_value(value, fill)),
+        Value::Object(members) => members.values_mut().for_each(|value| fill_value(value, fill)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 
@@ -108,5 +135,35 @@ mod tests {
         assert_eq!(tasks[0].name, "build {{who}}");
         assert_eq!(tasks[0].description.as_deref(), Some("{{who}} for us {{open"));
         assert_eq!(tasks[0].depends_on, ["plan"]);
+    }
+
+    #[test]
+    fn variables_in_a_brief_are_filled_and_named_like_all_others() {
+        let json = |text: &str| Some(Json::from_stored(text.to_owned()));
+        let body = TemplateBody {
+            tasks: vec![
+                PlanTask {
+                    brief: json(
+                        r#"{"goal":"The {{page}} works.","acceptance_criteria":["It greets {{ who }}."],"n":{"m":1}}"#,
+                    ),
+                    extra: json(r#"{"action":"build {{page}}"}"#),
+                    ..PlanTask::named("one")
+                },
+                PlanTask { brief: json("{ \"goal\": \"as it was written\" }"), ..PlanTask::named("two") },
+            ],
+            ..TemplateBody::default()
+        };
+        assert_eq!(body.variables(), ["page", "who"].map(str::to_owned).into());
+        let names = vec!["page".to_owned(), "who".to_owned()];
+        assert_eq!(body.fill(&BTreeMap::new()), Err(Refusal::MissingVariables { names }));
+        let values = [("page", "a \"page\""), ("who", "Ann")].map(|(k, v)| (k.to_owned(), v.to_owned()));
+        let tasks = body.fill(&values.into()).unwrap_or_default();
+        let text = |json: &Option<Json>| json.as_ref().map(|json| json.as_str().to_owned()).unwrap_or_default();
+        let brief = serde_json::json!({
+            "goal": "The a \"page\" works.", "acceptance_criteria": ["It greets Ann."], "n": {"m": 1},
+        });
+        assert_eq!(tasks[0].brief.as_ref().map(Json::value), Some(brief));
+        assert_eq!(text(&tasks[0].extra), r#"{"action":"build a \"page\""}"#);
+        assert_eq!(text(&tasks[1].brief), "{ \"goal\": \"as it was written\" }");
     }
 }

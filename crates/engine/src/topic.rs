@@ -73,6 +73,7 @@ impl Event {
             | Self::Replanned { workflow, .. }
             | Self::WorkflowMoved { workflow, .. }
             | Self::WorkflowArchived { workflow, .. }
+            | Self::BranchTaken { workflow, .. }
             | Self::WorkflowChanged { workflow, .. }
             | Self::Configured { workflow, .. }
             | Self::Locked { workflow, .. }
@@ -106,6 +107,8 @@ impl Event {
             | Self::RunnerSeen { .. }
             | Self::RunnerGone { .. }
             | Self::NoticeMoved { .. }
+            | Self::ItemsTold { .. }
+            | Self::ItemsUntold { .. }
             | Self::KeyKept { .. }
             | Self::KeysForgotten => None,
         }
@@ -162,6 +165,7 @@ impl Event {
             | Self::Replanned { .. }
             | Self::WorkflowMoved { .. }
             | Self::WorkflowArchived { .. }
+            | Self::BranchTaken { .. }
             | Self::WorkflowChanged { .. }
             | Self::Configured { .. }
             | Self::Locked { .. }
@@ -182,6 +186,8 @@ impl Event {
             | Self::RunnerSeen { .. }
             | Self::RunnerGone { .. }
             | Self::NoticeMoved { .. }
+            | Self::ItemsTold { .. }
+            | Self::ItemsUntold { .. }
             | Self::WorkflowDelivered { .. }
             | Self::ConditionSet { .. }
             | Self::ConditionCleared { .. }
@@ -190,7 +196,7 @@ impl Event {
         }
     }
 
-    /// Returns the event's name, which is the type of its log entry.
+    /// Returns the name of the event. The log entry of the event has this name as its type.
     #[expect(clippy::too_many_lines, reason = "names every variant, so that a new one breaks the build here")]
     pub fn name(&self) -> &'static str {
         match self {
@@ -215,6 +221,7 @@ impl Event {
             Self::Replanned { .. } => "replanned",
             Self::WorkflowMoved { .. } => "workflow_moved",
             Self::WorkflowArchived { .. } => "workflow_archived",
+            Self::BranchTaken { .. } => "branch_taken",
             Self::WorkflowChanged { .. } => "workflow_changed",
             Self::Configured { .. } => "configured",
             Self::Locked { .. } => "locked",
@@ -251,6 +258,8 @@ impl Event {
             Self::FindingDecided { .. } => "finding_decided",
             Self::ApprovalShown { .. } => "approval_shown",
             Self::NoticeMoved { .. } => "notice_moved",
+            Self::ItemsTold { .. } => "items_told",
+            Self::ItemsUntold { .. } => "items_untold",
             Self::Delivered { .. } => "delivered",
             Self::WorkflowDelivered { .. } => "workflow_delivered",
             Self::DeliveryMoved { .. } => "delivery_moved",

@@ -6,6 +6,7 @@ mod execution;
 mod mail;
 mod progress;
 mod review;
+mod waiting;
 mod worker;
 
 use crate::agent::{Agent, AgentPresence};
@@ -32,6 +33,7 @@ pub use execution::{Execution, Worked, execution, runners, running};
 pub use mail::{MailFilter, Mailed, StoredMailState as MailState, UnreadMail, mail, message, unread};
 pub use progress::{BlockedByTasks, ProgressView, progress};
 pub use review::{Reviewed, gating, review, reviews};
+pub use waiting::{StallCauses, WaitingTasks, stalls, waiting};
 pub use worker::context;
 
 /// One page of a list, and the position at which the next page begins. The field `next` is `None` on the last page.
@@ -52,7 +54,7 @@ fn paged<T: Clone, P>(found: &[T], limit: u32, place: impl Fn(&T) -> P) -> ListR
     ListRows { rows, next, total: None }
 }
 
-/// Returns whether the workflow's plan is set. Until then, its tasks are hidden.
+/// Returns true when the workflow's plan is set. The tasks of a workflow are hidden until its plan is set.
 pub fn is_planned(workflow: &Workflow) -> bool {
     workflow.status != WorkflowStatus::Planning && workflow.draft.is_none()
 }
@@ -66,7 +68,7 @@ pub struct TaskView {
 }
 
 impl TaskView {
-    /// Returns whether the task is neither completed nor skipped, and all its dependencies are met.
+    /// Returns true when the task is neither completed nor skipped, and all its dependencies are met.
     pub fn is_ready(&self) -> bool {
         self.task.unmet == 0 && !self.task.status().is_met()
     }
@@ -83,7 +85,7 @@ pub fn task(world: &World, id: TaskId) -> Result<TaskView, DecisionStop> {
     views.pop().ok_or_else(|| Refusal::TaskNotFound { task: id.to_string() }.into())
 }
 
-/// Adds the long texts to tasks. The texts of all tasks are loaded in one step.
+/// Returns the tasks together with their long texts. The texts of all tasks are loaded in one step.
 pub fn with_texts(world: &World, tasks: &[Task]) -> Result<Vec<TaskView>, DecisionStop> {
     let waiting = |task: &Task| task.unmet > 0 && !task.status().is_met();
     let unmet = tasks.iter().filter(|task| waiting(task)).map(|task| UnmetNeed(task.id).into());

@@ -32,13 +32,16 @@ pub struct Workflow {
     /// True for the standing list of the store: the one workflow that takes single tasks at any time and never ends.
     #[serde(default)]
     pub standing: bool,
-    /// True when the workflow is over and a person put it away. Lists leave it out unless they are asked for it.
+    /// True when the workflow is over and was archived. Lists show archived workflows only on request.
     #[serde(default)]
     pub archived: bool,
+    /// The git branch into which the work of the tasks is merged. `None` until the first task of the workflow starts.
+    #[serde(default)]
+    pub branch: Option<String>,
     pub tasks: u32,
-    /// The number of tasks that are neither completed nor skipped.
+    /// The number of tasks of the workflow that are neither completed nor skipped.
     pub open: u32,
-    /// The last position in the plan that has a task.
+    /// The last position in the workflow's plan. It grows with every task that is added later.
     pub sequence: u32,
     pub created: Timestamp,
     pub updated: Timestamp,
@@ -71,7 +74,7 @@ pub struct PlanDraft {
     pub until: Timestamp,
 }
 
-/// The name of the standing list.
+/// The name of the standing list, which is the one workflow that takes single tasks at any time.
 pub const LIST_NAME: &str = "Tasks";
 
 names! {
@@ -95,17 +98,18 @@ impl WorkflowStatus {
         }
     }
 
-    /// Returns whether a workflow in this status is over. No task of it continues unless a person starts it again.
+    /// Returns true when a workflow in this status has ended. Its tasks do not continue unless a person starts the
+    /// workflow again.
     pub fn is_over(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Abandoned)
     }
 
-    /// Returns whether agents may claim tasks of a workflow in this status.
+    /// Returns true when agents may claim tasks of a workflow in this status.
     pub fn is_running(self) -> bool {
         matches!(self, Self::Ready | Self::InProgress)
     }
 
-    /// Returns whether tasks may be added to and removed from a workflow in this status.
+    /// Returns true when tasks may be added to and removed from a workflow in this status.
     pub fn is_replannable(self) -> bool {
         matches!(self, Self::Ready | Self::InProgress | Self::Paused)
     }

@@ -20,7 +20,7 @@ use crate::id::{
 };
 use crate::inbox::{Mailbox, MailboxOwner, Message};
 use crate::key::{KeyId, StoredKey};
-use crate::notice::{Channel, Notice};
+use crate::notice::{Channel, Notice, NoticeWay, ToldItem};
 use crate::refusal::Refusal;
 use crate::reminder::Reminder;
 use crate::review::{Finding, Review, ReviewRound};
@@ -69,6 +69,7 @@ pub struct World {
     pub sections: BTreeMap<String, Option<Section>>,
     pub approvals: BTreeMap<ApprovalId, Option<Approval>>,
     pub notices: BTreeMap<(ApprovalId, Channel), Option<Notice>>,
+    pub told_items: BTreeMap<NoticeWay, Vec<ToldItem>>,
     /// Reminders (counts of missing handoffs and progress reports), by conversation and sub-agent. The second text of
     /// the key is empty for the conversation itself.
     pub reminders: BTreeMap<(String, String), Option<Reminder>>,
@@ -130,7 +131,7 @@ impl World {
         self.answers.get(question).map_or_else(|| missing(question.need()), Ok)
     }
 
-    /// Adds the answer to a question about the state to the loaded state.
+    /// Adds the answer to a question to this loaded state, so that [`World::ask`] finds it.
     pub fn learn<Q: TypedQuestion>(&mut self, question: &Q, answer: Q::Answer) {
         self.answers.insert(question.clone(), answer);
     }
@@ -166,7 +167,7 @@ impl World {
         self.workflow_details.get(&id).map_or_else(|| missing(Need::WorkflowDetail(id)), Ok)
     }
 
-    /// Returns an agent, even if it has unregistered.
+    /// Returns the agent with this id, even if it has unregistered. Refuses an unknown id.
     pub fn agent(&self, id: AgentId) -> Result<&Agent, DecisionStop> {
         match self.agents.get(&id) {
             Some(Some(agent)) => Ok(agent),
@@ -279,7 +280,8 @@ impl World {
         found.map_or_else(|| missing(Need::Finding(review, name.to_owned())), |found| Ok(found.as_ref()))
     }
 
-    /// Returns the condition of the project with this kind and subject, or `None` when there is none.
+    /// Returns the condition (a fact about the project that needs a person) with this kind and subject. Returns `None`
+    /// when there is no such condition.
     pub fn condition(&self, kind: ConditionKind, subject: &str) -> Result<Option<&Condition>, DecisionStop> {
         let key = (kind, subject.to_owned());
         match self.conditions.get(&key) {
@@ -288,13 +290,14 @@ impl World {
         }
     }
 
-    /// Returns the work of a task in git, or `None` when the task has none.
+    /// Returns the delivery of a task (the record of its work in git). Returns `None` when the task has no delivery.
     pub fn delivery(&self, task: TaskId) -> Result<Option<&Delivery>, DecisionStop> {
         let found = self.deliveries.get(&task);
         found.map_or_else(|| missing(Need::Delivery(task)), |found| Ok(found.as_ref()))
     }
 
-    /// Returns the work of a whole workflow in git, or `None` when the workflow has none.
+    /// Returns the delivery of a workflow (the record of its work in git as a whole). Returns `None` when the workflow
+    /// has no delivery.
     pub fn workflow_delivery(&self, workflow: WorkflowId) -> Result<Option<&WorkflowDelivery>, DecisionStop> {
         let found = self.workflow_deliveries.get(&workflow);
         found.map_or_else(|| missing(Need::WorkflowDelivery(workflow)), |found| Ok(found.as_ref()))
@@ -303,6 +306,12 @@ impl World {
     pub fn notice(&self, id: ApprovalId, channel: Channel) -> Result<Option<&Notice>, DecisionStop> {
         let found = self.notices.get(&(id, channel));
         found.map_or_else(|| missing(Need::Notice(id, channel)), |found| Ok(found.as_ref()))
+    }
+
+    /// Returns the items (things that need a person) about which a notice of this kind was sent: by a command, on the
+    /// screen or by a webhook.
+    pub fn told_items(&self, way: NoticeWay) -> Result<&[ToldItem], DecisionStop> {
+        self.told_items.get(&way).map_or_else(|| missing(Need::ToldItems(way)), |found| Ok(found.as_slice()))
     }
 
     pub fn reminder(&self, conversation: &str, part: &str) -> Result<Option<&Reminder>, DecisionStop> {

@@ -2,18 +2,17 @@
 //! merged into the branch of the workflow.
 //!
 //! ```text
-//! base ── handover/<workflow> ─────────────●───────────────●──>      moved only by compare-and-swap
+//! base ── handover/<plan> ─────────────────●───────────────●──>      moved only by compare-and-swap
 //!               └── handover/<task>-<attempt> ──●── head ──┘         a worktree each
 //! ```
 //!
-//! A task's branch cannot have the name `handover/<workflow>/<task>`. Git stores the workflow's branch as a file, and
-//! that name would need a folder of the same name. Ids of workflows and tasks have different prefixes, so a workflow's
-//! branch and a task's branch never have the same name.
+//! The branch of a workflow is named after the plan. A task's branch cannot have the name `handover/<plan>/<task>`. Git
+//! stores the workflow's branch as a file, and that name would need a folder of the same name.
 //!
 //! A merge changes no worktree. Git computes the merged tree from commits. The branch moves only if its tip is still
-//! the commit that was merged. When two callers merge at once, one of them retries, and no commit is lost. Every
-//! function here may be called again after the process was stopped: it finds the work that is already committed or
-//! merged.
+//! the commit that was merged. When two callers merge at the same time, one of them retries, and no commit is lost.
+//! Every function here may be called again after the process was stopped: it finds the work that is already committed
+//! or merged.
 //!
 //! This module needs git 2.38 or later (`merge-tree --write-tree`). Git runs no program that a configuration names: no
 //! hook, no file system monitor, no signing program. A file that needs a filter program stays uncommitted. A changed
@@ -21,6 +20,7 @@
 
 mod bring;
 mod commit;
+mod copied_history;
 mod copies;
 pub(crate) mod look;
 pub(crate) mod merge;
@@ -32,6 +32,7 @@ pub(crate) mod tree;
 use std::path::{Path, PathBuf};
 
 use crate::GitProblem;
+use crate::name::check_branch;
 use crate::program::{Git, GitCall};
 use crate::removed::{KEPT_DAYS, KeptTime, retire_branch};
 use crate::repository::{GitRepository, reference};
@@ -40,7 +41,7 @@ pub use bring::bring;
 pub use commit::commit;
 pub use copies::{COPIED_BYTES_MAX, COPIED_FILES_MAX, CopyMode, CopyReport, CopySkip, copied_paths, copy_into};
 pub use merge::{MergePlan, ReadyMerge, is_merged, make_merge, merge, plan_merge};
-pub use naming::{BranchSubject, start_branch, subject_branch};
+pub use naming::{BranchStart, BranchSubject, start_branch, subject_branch};
 pub use tree::{WorktreeTree, commit_tree, restore_tree, tree_of};
 
 pub const PREFIX: &str = "handover";
@@ -114,7 +115,7 @@ pub enum UncommittedReason {
     /// A file whose content git would pass through a filter program that the git configuration names.
     Filter,
     /// A file that Handover copied into the worktree, such as `.env`. It may have secrets, so it is never committed,
-    /// also when the agent staged it.
+    /// even if the agent staged it.
     Copied,
 }
 
@@ -156,6 +157,8 @@ pub struct BranchTip {
     pub tip: String,
 }
 
+/// Returns the name of the branch that version 0.1.0 of Handover gave to a workflow. A workflow that version 0.1.0
+/// started keeps this branch.
 pub fn workflow_branch(workflow: &str) -> String {
     format!("{PREFIX}/{workflow}")
 }
@@ -166,10 +169,10 @@ pub fn task_branch(task: &str, attempt: u32) -> String {
 
 /// Returns the branch of a workflow, and creates it when it does not exist. A new branch starts from `base` (a branch,
 /// tag or commit). When `base` is `None`, the new branch starts from the commit that the main worktree has checked out.
-pub async fn line(git: &Git, repository: &Path, workflow: &str, base: Option<&str>) -> Result<BranchTip, GitProblem> {
-    check_id("workflow", workflow)?;
+pub async fn line(git: &Git, repository: &Path, branch: &str, base: Option<&str>) -> Result<BranchTip, GitProblem> {
+    check_branch(branch)?;
     let repository = GitRepository::find(git, repository).await?;
-    let branch = workflow_branch(workflow);
+    let branch = branch.to_owned();
     let name = reference(&branch);
     if let Some(tip) = repository.commit(git, &name).await? {
         return Ok(BranchTip { branch, tip });
@@ -188,6 +191,16 @@ pub async fn line(git: &Git, repository: &Path, workflow: &str, base: Option<&st
         )),
         None => Err(made.failure()),
     }
+}
+
+/// Returns the commit of a branch, or `None` when the branch does not exist.
+pub async fn tip(git: &Git, repository: &Path, branch: &str) -> Result<Option<String>, GitProblem> {
+    GitRepository::find(git, repository).await?.commit(git, &reference(branch)).await
+}
+
+/// Deletes a branch that has no commit of its own, if it still points to `tip`.
+pub async fn discard(git: &Git, repository: &Path, branch: &BranchTip) -> Result<(), GitProblem> {
+    GitRepository::find(git, repository).await?.delete_branch(git, &branch.branch, &branch.tip).await
 }
 
 /// Returns the worktree that has the given branch checked out, or `None` when no worktree has it checked out.
@@ -248,8 +261,8 @@ fn check_id(field: &'static str, id: &str) -> Result<(), GitProblem> {
     Err(GitProblem::input(field, "must be up to 100 of the characters A-Z, a-z, 0-9, _ and -"))
 }
 
-/// Checks the message and the author of a commit. Handover writes the message, but the message may quote text of an
-/// agent.
+/// Checks the message and the author of a commit. Handover writes the message itself, but the message may quote text of
+/// an agent, so it is checked too.
 pub(crate) fn check_words(message: &str, author: &Author) -> Result<(), GitProblem> {
     check_id("author", &author.slug)?;
     if message.trim().is_empty() || message.contains('\0') || message.len() > MESSAGE_BYTES_MAX {

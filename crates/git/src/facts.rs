@@ -1,4 +1,4 @@
-//! Facts about a person's repository for messages: the branch, the commit and the uncommitted files.
+//! Reads facts about a person's repository that messages show: the branch, the commit and the uncommitted files.
 
 use std::path::Path;
 
@@ -6,9 +6,10 @@ use crate::problem::{GitProblem, readable};
 use crate::program::{Git, GitCall};
 use crate::repository::GitRepository;
 
-/// The maximum number of uncommitted files that are named. Further files are only counted.
+/// The maximum number of uncommitted files that a message names. Further files are only counted.
 const NAMED_FILES_MAX: usize = 5;
-/// The number of digits of a commit in messages. Git uses more when they are needed to tell two commits apart.
+/// The git option for the number of digits of a commit id in messages. Git uses more digits when two commits begin
+/// alike.
 const SHORT: &str = "--short=7";
 
 /// The state of the folder in which a person calls Handover.
@@ -25,13 +26,14 @@ pub enum RepositoryFacts {
 pub struct CheckoutFacts {
     /// The branch that is checked out. `None` when a commit is checked out without a branch.
     pub branch: Option<String>,
-    /// The commit that is checked out.
+    /// The id of the commit that is checked out.
     pub commit: String,
-    /// The first digits of the commit.
+    /// The first digits of the commit id.
     pub short_commit: String,
-    /// The number of files that are changed, staged or not in git. A folder that is not in git counts as one.
+    /// The number of files that are changed, staged or untracked. An untracked folder counts as one. Files in
+    /// Handover's own folder do not count.
     pub uncommitted: usize,
-    /// The first names of these files.
+    /// The names of the first few uncommitted files.
     pub uncommitted_names: Vec<String>,
 }
 
@@ -52,7 +54,7 @@ pub async fn facts(git: &Git, folder: &Path) -> Result<RepositoryFacts, GitProbl
     Ok(RepositoryFacts::Ready(CheckoutFacts { branch, commit, short_commit, uncommitted, uncommitted_names }))
 }
 
-/// Returns the number of commits that a base has and a branch or commit lacks. Zero means that the work is not behind.
+/// Returns the number of commits that are in `base` but not in `work`. Zero means that `work` contains all of `base`.
 pub async fn commits_behind(git: &Git, repository: &Path, work: &str, base: &str) -> Result<u64, GitProblem> {
     let repository = GitRepository::find(git, repository).await?;
     let whole = async |name: &str| match repository.commit(git, name).await? {
@@ -65,16 +67,17 @@ pub async fn commits_behind(git: &Git, repository: &Path, work: &str, base: &str
 }
 
 async fn uncommitted(git: &Git, repository: &GitRepository) -> Result<(usize, Vec<String>), GitProblem> {
-    let arguments = ["status", "--porcelain=v1", "-z", "--untracked-files=normal", "--no-renames"];
-    let output = GitCall::read(&repository.home, &arguments).run(git).await?;
-    // A bare repository has no files, and git refuses the call.
+    let arguments = ["status", "--porcelain=v1", "-z", "--untracked-files=normal", "--no-renames", "--"];
+    let own = format!(":(exclude){}", crate::FOLDER);
+    let output = GitCall::read(&repository.home, &arguments).and(own).run(git).await?;
+    // A bare repository has no worktree and so no uncommitted files. Git refuses the call there.
     if output.stderr.contains("must be run in a work tree") {
         return Ok((0, Vec::new()));
     }
     if !output.is_success() {
         return Err(output.failure());
     }
-    // An item has two letters, a blank and the path.
+    // An item of the output has two letters, a space and the path.
     let items = output.stdout.split(|byte| *byte == 0).filter_map(|item| item.get(3..)).collect::<Vec<_>>();
     let name = |bytes: &&[u8]| readable(&String::from_utf8_lossy(bytes));
     Ok((items.len(), items.iter().take(NAMED_FILES_MAX).map(name).collect()))

@@ -34,40 +34,43 @@ use prepare::{is_checked_out, prepare};
 
 pub use ports::{PORTS_PER_SLOT, SlotPorts};
 pub use record::{SlotRecord, SlotUse};
-pub use reset::SlotReset;
+pub use reset::{SlotReset, remove_ignored};
 pub use save::SavedWork;
 
-/// The folder with the slots of one repository on this machine.
+/// The folder with all slots (reusable worktrees) of one repository on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SlotPool {
     folder: PathBuf,
 }
 
-/// A request for a slot. The owner is any name for the work that uses the slot. A later request with the same owner
-/// gets the same slot.
+/// A request for a slot (a reusable worktree). The owner is a name for the work that uses the slot. A later request
+/// with the same owner gets the same slot.
 #[derive(Debug, Clone, Copy)]
 pub struct SlotOrder<'a> {
     pub owner: &'a str,
-    /// The branch for the work. In a newly prepared slot, this branch is checked out at the commit of `base`.
+    /// The branch for the work. In a newly prepared slot (worktree), this branch is checked out at the commit of
+    /// `base`.
     pub branch: &'a str,
     pub base: &'a BranchTip,
     pub existing: ExistingBranch,
-    /// The maximum number of slots. Beyond it, a kept slot is given up. `None` means no maximum.
+    /// The maximum number of slots (worktrees). When all are used, a slot whose owner waits for a person is given up.
+    /// `None` means no maximum.
     pub limit: Option<u32>,
     /// The present time in Unix milliseconds.
     pub now_ms: i64,
 }
 
-/// The treatment of a branch that already has commits when a slot is prepared for it.
+/// The rule for a branch that already has commits when a slot (a reusable worktree) is prepared for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExistingBranch {
-    /// The request fails, because the commits may belong to other work.
+    /// The request for a slot (worktree) fails, because the commits may belong to other work.
     Refuse,
-    /// The branch is checked out with its commits: its owner gave up its slot earlier and continues now.
+    /// The branch is checked out with its commits, because the owner gave up its slot (worktree) earlier and continues
+    /// now.
     Continue,
 }
 
-/// A slot that its owner uses.
+/// A slot (a reusable worktree) that an owner uses. The owner is a name for the work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TakenSlot {
     pub number: u32,
@@ -76,25 +79,29 @@ pub struct TakenSlot {
     /// The commit at which the branch of the work began.
     pub base_commit: String,
     pub ports: Option<SlotPorts>,
-    /// The fingerprint of the setup that last succeeded in the slot. `None` when a setup must run.
+    /// The fingerprint of the setup commands that last succeeded in the slot (worktree). `None` when the setup must
+    /// run.
     pub setup: Option<String>,
-    /// The branch with work that the agent had left outside of its own branch, and that was saved just now.
+    /// The branch on which this call saved work that the agent had left outside of its own branch. `None` when there
+    /// was no such work.
     pub saved: Option<SavedWork>,
-    /// The owner that gave up this slot for the request. All of its work is committed.
+    /// The earlier owner that waited and gave up this slot (worktree) for the request. All of its work is committed.
     pub gave_up: Option<GivenUpSlot>,
 }
 
-/// An owner that waited and lost its slot. A later request of this owner gets another slot.
+/// A slot (a reusable worktree) that was given up because its owner waited for a person. A later request of this owner
+/// gets another slot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GivenUpSlot {
     pub number: u32,
     pub owner: String,
     pub branch: String,
-    /// The second branch with work that the agent had left outside of its own branch.
+    /// The branch on which Handover saved the work that the agent had left outside of its own branch. `None` without
+    /// such work.
     pub saved: Option<SavedWork>,
 }
 
-/// A slot as commands show it.
+/// A slot (a reusable worktree) with the facts that commands show.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SlotInfo {
     pub number: u32,
@@ -103,9 +110,9 @@ pub struct SlotInfo {
 }
 
 impl SlotPool {
-    /// Returns the pool of a repository: a folder below `parent`. Its name consists of the name of the repository's
-    /// folder and four digits of the hash of the repository's path, so that two repositories with the same name have
-    /// separate pools.
+    /// Returns the pool (the folder with all worktrees) of a repository. It is a folder below `parent`. Its name has
+    /// the name of the repository's folder and four digits of the hash of the repository's path. So two repositories
+    /// with the same name have separate pools.
     pub fn of_repository(parent: &Path, home: &Path, hash: impl Fn(&[u8]) -> String) -> Self {
         use std::os::unix::ffi::OsStrExt as _;
         let name = home.file_name().map_or_else(|| "repository".to_owned(), |name| name.to_string_lossy().into_owned());
@@ -115,7 +122,7 @@ impl SlotPool {
         Self { folder: parent.join(format!("{name}-{digits}")) }
     }
 
-    /// Returns the pool in a folder that the settings name.
+    /// Returns the pool (the folder with all slots, that is, worktrees) that the settings name.
     pub fn at(folder: PathBuf) -> Self {
         Self { folder }
     }
@@ -128,24 +135,25 @@ impl SlotPool {
         self.folder.join(number.to_string())
     }
 
-    /// Returns all slots, ordered by number.
+    /// Returns all slots (worktrees), ordered by number.
     pub fn list(&self) -> Result<Vec<SlotInfo>, GitProblem> {
         let records = self.records()?.into_iter();
         Ok(records.map(|(number, record)| SlotInfo { number, path: self.path(number), record }).collect())
     }
 
-    /// Returns the slot of an owner. An owner that already has a slot gets this slot again with its files. If the agent
-    /// left another branch or commit checked out there, its work is saved first, as [`SlotPool::save`] does. An owner
-    /// without a slot gets one that is prepared first: the branch is checked out at the base, and the worktree has only
+    /// Returns the slot (worktree) of an owner. An owner that already has a slot gets it again with its files. If the
+    /// agent left another branch or commit checked out there, its work is saved first, as [`SlotPool::save`] does. For
+    /// an owner without a slot, a slot is prepared: the branch is checked out at the base, and the worktree has only
     /// the files of that commit and ignored files of earlier work.
     ///
-    /// When the limit is reached, the kept slot whose owner finished longest ago is given up: its work is committed on
-    /// its branch. A slot that a running attempt uses is never given up.
+    /// When the limit is reached, the slot whose owner has waited longest for a person is given up, after its work is
+    /// committed on its branch. A slot that a running attempt uses is never given up.
     pub async fn take(&self, git: &Git, repository: &Path, order: SlotOrder<'_>) -> Result<TakenSlot, GitProblem> {
         let repository = GitRepository::find(git, repository).await?;
         let SlotChoice { number, before, gave_up, lock } = self.choose(git, &repository, order).await?;
         let path = self.path(number);
-        // If another caller is giving this slot up, it finds the changed record and leaves the slot to its owner.
+        // Lock the slot (worktree). A caller that wants to give the slot up must then wait for the lock. After that it
+        // sees the changed record and leaves the slot to its owner.
         let _lock = match lock {
             Some(lock) => lock,
             None => self.lock_slot(number).await?,
@@ -171,8 +179,8 @@ impl SlotPool {
         Ok(TakenSlot { number, path, branch, base_commit: base, ports, setup: record.setup, saved, gave_up })
     }
 
-    /// Returns the slot that an owner uses. Returns `None` when the owner uses no slot, or when the owner's branch is
-    /// not checked out in the slot's worktree.
+    /// Returns the slot (worktree) that an owner uses. Returns `None` when the owner uses no slot, or when the owner's
+    /// branch is not checked out in the slot.
     pub async fn find(&self, git: &Git, repository: &Path, owner: &str) -> Result<Option<TakenSlot>, GitProblem> {
         let repository = GitRepository::find(git, repository).await?;
         for (number, record) in self.records()? {
@@ -187,9 +195,10 @@ impl SlotPool {
         Ok(None)
     }
 
-    /// Saves the work in the slot of an owner, if its branch is not checked out there: everything that git does not
-    /// ignore is committed, on the owner's branch when the work continues it, and on a second branch otherwise. Then
-    /// the owner's branch is checked out. Returns the branch with the work, or `None` when there was nothing to save.
+    /// Saves the work in an owner's slot (worktree) when the owner's branch is not checked out there. Commits
+    /// everything that git does not ignore: on the owner's branch if the work continues that branch, otherwise on a
+    /// second branch. Then checks out the owner's branch. Returns the branch with the work, or `None` when there was
+    /// nothing to save.
     pub async fn save(&self, git: &Git, repository: &Path, owner: &str) -> Result<Option<SavedWork>, GitProblem> {
         let repository = GitRepository::find(git, repository).await?;
         for (number, record) in self.records()? {
@@ -202,8 +211,8 @@ impl SlotPool {
         Ok(None)
     }
 
-    /// Records that the owner of a slot waits, for an answer or for its finished work to be merged. Its slot may be
-    /// given up from now on. Taking the slot again ends this state. Does nothing when the owner has no slot.
+    /// Records that the owner of a slot (worktree) waits for a person, for example for an answer or a merge. From now
+    /// on the slot may be given up. Taking the slot again ends this state. Does nothing when the owner has no slot.
     pub fn keep(&self, owner: &str, now_ms: i64) -> Result<(), GitProblem> {
         self.change_of(owner, |record| {
             if !record.kept {
@@ -212,15 +221,16 @@ impl SlotPool {
         })
     }
 
-    /// Records the fingerprint of a setup that succeeded in a slot, or `None` after a setup that failed.
+    /// Records the fingerprint of the setup commands that succeeded in a slot (worktree). `None` records that they
+    /// failed.
     pub fn record_setup(&self, number: u32, fingerprint: Option<&str>) -> Result<(), GitProblem> {
         self.change(number, |record| record.setup = fingerprint.map(str::to_owned)).map(drop)
     }
 
-    /// Frees the slot of an owner for another owner. The branch is no longer checked out there afterwards, so that the
-    /// branch can be deleted. The caller has committed the work that must stay; other changes are discarded when the
-    /// slot is used again. Work outside of the owner's branch, which the caller could not commit, is saved first as
-    /// [`SlotPool::save`] does, and the branch that has it is returned.
+    /// Frees the slot (worktree) of an owner for another owner. Afterwards the owner's branch is not checked out there,
+    /// so it can be deleted. The caller has committed the work that must stay; other changes are discarded when the
+    /// slot is used again. Work outside of the owner's branch is saved first, as [`SlotPool::save`] does, and the
+    /// branch that has it is returned.
     pub async fn free(&self, git: &Git, repository: &Path, owner: &str) -> Result<Option<SavedWork>, GitProblem> {
         let repository = GitRepository::find(git, repository).await?;
         let mut saved = None;

@@ -1,5 +1,5 @@
-//! The commands `handover init`, which writes a project's files, and `handover card`, which shows the agent cards (the
-//! files that describe the project's agents).
+//! The root of the project, and the command `handover card`, which shows the agent cards (the files that describe the
+//! project's agents).
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -9,40 +9,14 @@ use base::project::files;
 use base::project::place;
 use wire::json::{Value, object};
 
-/// Writes the files of a new project into the repository's main worktree. Without a repository, writes them into the
-/// current folder.
-pub(crate) fn init(json: bool) -> anyhow::Result<ExitCode> {
-    let root = root()?;
-    let written = files::init_examples(&root).with_context(|| format!("write into {}", root.display()))?;
-    let mut out = std::io::stdout().lock();
-    if json {
-        let files = |kept: bool| -> Value {
-            let files = written.iter().filter(|file| file.kept == kept);
-            files.map(|file| file.path.display().to_string()).collect::<Vec<_>>().into()
-        };
-        let root = root.display().to_string();
-        writeln!(out, "{}", object([("root", root.into()), ("written", files(false)), ("kept", files(true))]))?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    for file in &written {
-        let name = file.path.strip_prefix(&root).unwrap_or(&file.path).display();
-        writeln!(out, "{} {name}", if file.kept { "kept   " } else { "written" })?;
-    }
-    writeln!(
-        out,
-        "\nNext: read and edit the cards in .handover/cards, then commit .handover (git ignores \
-        .handover/state)."
-    )?;
-    Ok(ExitCode::SUCCESS)
-}
-
 /// Returns the root of the project that contains the current folder. Without a project, returns the current folder.
 pub(crate) fn root() -> anyhow::Result<std::path::PathBuf> {
     let here = std::env::current_dir().context("find the current folder")?;
     Ok(place::root(&here).unwrap_or(here))
 }
 
-/// Prints the agent card with this slug. Returns `false` when there is no such valid card. An agent card is a file that describes one agent of the project.
+/// Prints the card (the file that describes an agent) of the agent with this slug (short name). Returns `false` when no
+/// valid card has the slug.
 pub(crate) fn card(slug: &str, json: bool) -> anyhow::Result<bool> {
     let root = root()?;
     let cards = files::cards(&root).with_context(|| format!("read the cards of {}", root.display()))?;
@@ -71,7 +45,7 @@ pub(crate) fn cards(json: bool) -> anyhow::Result<ExitCode> {
         };
         writeln!(out, "{}", object([("cards", Value::List(cards.iter().map(row).collect()))]))?;
     } else if cards.is_empty() {
-        writeln!(out, "this project has no cards; `handover init` writes two examples")?;
+        writeln!(out, "this project has no cards; `handover init --examples` writes two examples")?;
     }
     for judged in cards.iter().filter(|_| !json) {
         let name = judged.path.strip_prefix(&root).unwrap_or(&judged.path).display();

@@ -2,8 +2,10 @@
 //! replies.
 
 mod advice;
+mod agent_add;
 mod approval;
 mod argument_file;
+mod check_set;
 mod complete;
 mod demo;
 mod doctor;
@@ -12,8 +14,10 @@ mod example;
 pub(crate) mod failure;
 mod help;
 mod hook;
+mod init;
 mod log;
 mod manual;
+mod names;
 mod outline;
 mod plan;
 mod project;
@@ -26,11 +30,15 @@ mod show;
 mod standing;
 mod status;
 mod table;
+mod task_list;
+mod task_show;
 mod token;
 mod tools;
 mod transfer;
 mod trust;
 mod turn;
+mod typed_edit;
+mod up;
 mod verbs;
 mod verify;
 mod work;
@@ -88,18 +96,15 @@ impl McpAlone {
 
 #[derive(Debug, Subcommand)]
 enum CliVerb {
-    /// Write settings, example cards, skills, contracts and templates into .handover/; existing files are kept
-    Init {
-        /// Print the list of written files as JSON
-        #[arg(long)]
-        json: bool,
-    },
+    /// Show the agents, the setup and the check of this project, ask whether they may run, and write the settings
+    #[command(after_long_help = init::HELP)]
+    Init(init::InitArguments),
     /// Show the agents' cards
     Card {
         #[command(subcommand)]
         command: CardVerb,
     },
-    /// Watch three scripted agents complete and verify the tasks of a plan; needs no API key
+    /// Watch three scripted agents complete the tasks of a plan, which are then checked; needs no API key
     Demo(demo::Demo),
     #[command(hide = true)]
     DemoAgent(demo::DemoAgent),
@@ -118,7 +123,7 @@ enum CliVerb {
     Stored(StoredVerb),
     /// Check a document of one of the protocols, and say how to fix each problem
     #[command(after_long_help = crate::check::HELP)]
-    Check(Box<crate::check::CheckArguments>),
+    Check(Box<check_set::CheckCommand>),
     /// Show the commands and permissions in this project's settings, and accept them
     Trust(trust::Trust),
     /// Print completions for a shell; save them in the folder where the shell looks for completions
@@ -148,9 +153,12 @@ enum StoredVerb {
     Mcp(door::Mcp),
     /// Serve MCP, the HTTP API and the stream of events on a port of this machine
     Serve(door::ServeArguments),
-    /// Let the agents of .handover/config.toml work on a workflow until every task is done
+    /// Let the agents work on what is ready, and end when nothing more can start
     #[command(after_long_help = run::HELP)]
     Run(run::RunArguments),
+    /// Start the agents and the server, and keep them until you press Ctrl-C
+    #[command(after_long_help = up::HELP)]
+    Up(up::UpArguments),
     /// Let an agent draft a plan for a goal, look at it, and start it
     #[command(after_long_help = plan::HELP)]
     Plan(plan::PlanArguments),
@@ -232,9 +240,16 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
         let named = matches.get_one::<String>("store").cloned();
         return runtime()?.block_on(async move { tools::run(&open_office(named.as_deref()).await?, &asked).await });
     }
+    if let Some(asked) = task_list::asked(&matches) {
+        let named = matches.get_one::<String>("store").cloned();
+        return runtime()?.block_on(async move { task_list::run(&open_office(named.as_deref()).await?, asked).await });
+    }
     if let Some(asked) = verify::asked(&matches) {
         let named = matches.get_one::<String>("store").cloned();
         return runtime()?.block_on(async move { verify::run(&open_office(named.as_deref()).await?, &asked).await });
+    }
+    if let Some(asked) = agent_add::asked(&matches) {
+        return agent_add::run(&asked);
     }
     if let Some(asked) = reply::asked(&matches) {
         let named = matches.get_one::<String>("store").cloned();
@@ -246,8 +261,8 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
     }
     let arguments = ProgramArguments::from_arg_matches(&matches)?;
     match arguments.command {
-        CliVerb::Check(check) => crate::check::run(&check),
-        CliVerb::Init { json } => crate::begin::init(json),
+        CliVerb::Check(asked) => check_set::run(&asked),
+        CliVerb::Init(asked) => runtime()?.block_on(init::run(arguments.store.as_deref(), &asked)),
         CliVerb::Card { command: CardVerb::List { json } } => crate::begin::cards(json),
         CliVerb::Card { command: CardVerb::Show { slug, json } } => {
             if crate::begin::card(&slug, json)? {
@@ -287,7 +302,21 @@ fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
 /// Opens the store, and prints notes about the changes that opening made. With `--json` the notes are left out, because
 /// then standard error has only failures.
 async fn open_office(named: Option<&str>) -> Result<Office, OfficeClosed> {
-    if failure::is_json() { office::open_from(named, None).await } else { office::open(named).await }
+    let office = if failure::is_json() { office::open_from(named, None).await? } else { office::open(named).await? };
+    if named.is_none() {
+        remember_project(&office);
+    }
+    Ok(office)
+}
+
+/// Adds the project to the list for `handover status --all` when a person is at the terminal. A store that an option
+/// names is left out, because the list has only folders.
+fn remember_project(office: &Office) {
+    let data = base::project::place::data_folder();
+    if let (Some(root), Some(data), Ok(())) = (&office.place.root, data, handover::person::at_a_terminal()) {
+        // Ignore a failure to write the list, because the command itself does not need the list.
+        let _unwritten = base::project::known::remember(&data, root);
+    }
 }
 
 async fn with_store(named: Option<&str>, verb: StoredVerb) -> anyhow::Result<ExitCode> {
@@ -308,6 +337,7 @@ async fn with_store(named: Option<&str>, verb: StoredVerb) -> anyhow::Result<Exi
         ),
         StoredVerb::Serve(asked) => door::serve(office, &asked).await,
         StoredVerb::Run(asked) => run::run(&office, &asked).await,
+        StoredVerb::Up(asked) => up::run(&office, &asked).await,
         StoredVerb::Plan(asked) => plan::run(&office, &asked).await,
         StoredVerb::Export { output } => transfer::export(store, output).await,
         StoredVerb::Import { input } => transfer::import(store, input).await,

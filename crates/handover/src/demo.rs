@@ -4,11 +4,12 @@
 //! The demo uses the real runner, with real processes in real worktrees, and each agent starts `handover mcp` and
 //! speaks MCP with it. In one task the agent gives an output that has to be repaired. In another task it crashes, in a
 //! third task it asks a question, and in a fourth task it makes a page that fails its first check. A real person has
-//! nothing to do, because the demo itself answers the question.
+//! nothing to do, because the demo itself answers the question. The module `story` announces and explains each event.
 
 mod agent;
 mod client;
 mod stage;
+mod story;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -25,15 +26,18 @@ use tokio::time::Instant;
 
 use base::ground::words::{self, count};
 use base::service::Service;
-use runner::attempt::shared::{RunEvent, RunnerOrder, RunnerShared};
-use runner::claim::run::{ClaimLoop, RunEnded, RunScope};
+use runner::attempt::shared::{RunEvent, RunNews, RunnerOrder, RunnerShared};
+use runner::claim::over::{RunEnded, RunScope};
+use runner::claim::run::ClaimLoop;
 use runner::screen::{Screen, ScreenLook};
 
 pub use agent::run as run_agent;
 
+use story::{StoryPart, Storyteller};
+
 /// The time limit of the demo. The demo usually takes about ten seconds.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The simulated person's answer to the agent's question.
+/// The answer that the demo gives, in the name of a person, when an agent asks its question.
 const ANSWER: &str = "Port 8080.";
 
 #[derive(Debug, thiserror::Error)]
@@ -48,7 +52,7 @@ pub enum Failed {
     Fault(#[from] store::Fault),
 }
 
-/// The options of the demo.
+/// The options with which the demo is started.
 #[derive(Debug, Clone)]
 pub struct DemoOptions {
     /// The path of the `handover` program, which the agents start.
@@ -67,14 +71,13 @@ pub async fn run(wanted: DemoOptions) -> Result<bool, Failed> {
     let (wishes, wish) = watch::channel(RunnerOrder::Work);
     let (shared, news, desk) = stage::open(&wanted, wish).await?;
     if wanted.look != ScreenLook::Json {
-        screen.say(&format!(
-            "A repository in {}, a plan of six tasks, a team of three agents.\n",
-            wanted.folder.display()
-        ))?;
+        screen.say(story::OPENING)?;
     }
     let workflow = stage::plan(&desk).await?;
     let service = desk.service().clone();
-    let played = tokio::time::timeout(PATIENCE, play(shared, workflow, news, (&service, &mut screen))).await;
+    let teller = (wanted.look != ScreenLook::Json).then(Storyteller::default);
+    let mut stage = DemoStage { service: service.clone(), screen: &mut screen, teller };
+    let played = tokio::time::timeout(PATIENCE, stage.play(shared, workflow, news)).await;
     drop(wishes);
     let ended = played.map_err(|_| {
         Failed::Step(
@@ -87,44 +90,76 @@ pub async fn run(wanted: DemoOptions) -> Result<bool, Failed> {
     if wanted.look == ScreenLook::Json {
         screen.say(&summary.json().to_string())?;
     } else {
-        screen.say(&summary.text())?;
+        screen.say(&format!("{}\n\n{}", summary.text(), story::NEXT))?;
     }
     Ok(ended == RunEnded::Completed && summary.verdict.findings.is_empty())
 }
 
-type DemoNews = tokio::sync::mpsc::Receiver<runner::attempt::shared::RunNews>;
+type DemoNews = tokio::sync::mpsc::Receiver<RunNews>;
 
-/// Runs the plan until it ends, and shows the events. When an agent asks a question, the simulated person answers.
-async fn play(
-    shared: Arc<RunnerShared>,
-    workflow: WorkflowId,
-    mut news: DemoNews,
-    (service, screen): (&Service, &mut Screen<impl std::io::Write>),
-) -> Result<RunEnded, Failed> {
-    let work = ClaimLoop::new(shared, RunScope::Workflow(workflow)).work();
-    let mut work = std::pin::pin!(work);
-    let mut tick = tokio::time::interval(Duration::from_millis(250));
-    let mut asked = Vec::new();
-    let ended = loop {
-        tokio::select! {
-            ended = &mut work => break ended?,
-            Some(found) = news.recv() => {
-                if matches!(found.what, RunEvent::Asks { .. }) {
-                    asked.push(found.task);
-                }
-                screen.tell(&found)?;
+/// The parts that show the run of the demo.
+struct DemoStage<'s, W> {
+    service: Service,
+    screen: &'s mut Screen<W>,
+    /// Tells the story. `None` when the events are printed as JSON.
+    teller: Option<Storyteller>,
+}
+
+impl<W: std::io::Write> DemoStage<'_, W> {
+    /// Runs the plan until it ends, and shows the events. When an agent asks a question, the simulated person answers.
+    async fn play(
+        &mut self,
+        shared: Arc<RunnerShared>,
+        workflow: WorkflowId,
+        mut news: DemoNews,
+    ) -> Result<RunEnded, Failed> {
+        let work = ClaimLoop::new(shared, RunScope::Workflow(workflow)).work();
+        let mut work = std::pin::pin!(work);
+        let mut tick = tokio::time::interval(Duration::from_millis(250));
+        let ended = loop {
+            tokio::select! {
+                ended = &mut work => break ended?,
+                Some(found) = news.recv() => self.show(found).await?,
+                _ = tick.tick() => self.screen.draw()?,
             }
-            _ = tick.tick() => screen.draw()?,
+        };
+        while let Ok(found) = news.try_recv() {
+            self.show(found).await?;
         }
-        for task in asked.drain(..) {
-            stage::answer(service, task, ANSWER).await?;
+        for part in self.teller.take().map(Storyteller::end).unwrap_or_default() {
+            self.show_part(part).await?;
         }
-    };
-    while let Ok(found) = news.try_recv() {
-        screen.tell(&found)?;
+        self.screen.end(&[String::new()])?;
+        Ok(ended)
     }
-    screen.end("")?;
-    Ok(ended)
+
+    async fn show(&mut self, found: RunNews) -> Result<(), Failed> {
+        let parts = match &mut self.teller {
+            Some(teller) => teller.hear(found),
+            None => vec![StoryPart::News(Box::new(found))],
+        };
+        for part in parts {
+            self.show_part(part).await?;
+        }
+        Ok(())
+    }
+
+    async fn show_part(&mut self, part: StoryPart) -> Result<(), Failed> {
+        match part {
+            StoryPart::Text(text) => self.screen.say(text)?,
+            StoryPart::News(found) => {
+                self.screen.tell(&found)?;
+                if matches!(found.what, RunEvent::Asks { .. }) {
+                    if self.teller.is_some() {
+                        let number = found.number.unwrap_or_default();
+                        self.screen.say(&format!("{number:>2}  {:<19}{ANSWER}", "you answer"))?;
+                    }
+                    stage::answer(&self.service, found.task, ANSWER).await?;
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The result of the demo, read from the store after the run.
@@ -190,24 +225,21 @@ impl DemoSummary {
 
     fn text(&self) -> String {
         let bold = anstyle::Style::new().bold();
-        let log = if self.verdict.findings.is_empty() { "every hash is right" } else { "CHANGED after it was written" };
+        let log = if self.verdict.findings.is_empty() { "none was changed later" } else { "SOME WERE CHANGED LATER" };
         format!(
-            "{bold}{} of {} completed in {}{bold:#}\n  \
-             {}: {} to repair an output, {} after a question was answered\n  \
-             {} taken up after a crash, {} that failed first\n  \
-             {} over MCP, {} to a person\n  \
-             {}: {log}",
+            "{bold}Done in {}: {} of {}, all tested.{bold:#}\n  \
+             {} ran: {} after a crash, {} after an incomplete answer,\n  \
+             {} after a failed test, {} after your answer.\n  \
+             Every step is in the log: {}, {log}.",
+            words::duration(u64::try_from(self.took.as_millis()).unwrap_or(u64::MAX)),
             self.done,
             count(self.tasks, "task"),
-            words::duration(u64::try_from(self.took.as_millis()).unwrap_or(u64::MAX)),
-            count(self.turns.len(), "turn"),
+            count(self.turns.len(), "program"),
+            self.recovered,
             self.count(Purpose::Repair),
+            self.verifications_failed,
             self.count(Purpose::Answer),
-            count(self.recovered, "attempt"),
-            count(self.verifications_failed, "verification"),
-            count(self.checkpoints, "checkpoint"),
-            count(self.messages, "question"),
-            count(self.verdict.entries, "log entry"),
+            count(self.verdict.entries, "entry"),
         )
     }
 }

@@ -4,6 +4,8 @@
 mod author;
 mod client_agents;
 mod execution;
+mod finished;
+mod idle;
 mod mail;
 mod places;
 mod plans;
@@ -70,8 +72,8 @@ pub struct Visitor {
     pub author: Option<String>,
     /// The client's own names for the session, sub-agent and tool call that this call comes from.
     pub origin: Origin,
-    /// A token that is cancelled when the caller is about to leave or the server is about to stop. After that, calls
-    /// that only wait return their results so far.
+    /// A cancellation token, which is cancelled when the caller is about to leave or the server is about to stop. After
+    /// that, calls that only wait return their results so far.
     pub leaving: CancellationToken,
 }
 
@@ -113,7 +115,7 @@ impl Visitor {
     }
 }
 
-/// The result of a tool's call.
+/// The result of a call of one of Handover's tools.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ToolOutcome {
     Done(Value),
@@ -151,7 +153,8 @@ type ToolAnswer = Result<Value, Stopped>;
 /// The folders and the store that a `Desk` needs to perform the calls of tools.
 #[derive(Debug, Clone, Default)]
 pub struct DeskSurroundings {
-    /// The root folder of the project. It holds the project's agent cards, templates and worktrees.
+    /// The root folder of the project. It holds the project's worktrees, its templates of plans, and its agent cards
+    /// (the files that describe agents).
     pub root: Option<PathBuf>,
     /// The folder in which worktrees are created. Without it, the default folder is used.
     pub worktrees: Option<PathBuf>,
@@ -217,7 +220,7 @@ impl Desk {
         Self { service, surroundings: Arc::new(surroundings), signs: Arc::default(), reviews: TaskTracker::new() }
     }
 
-    /// Waits until all background reviews have ended.
+    /// Waits until all reviews that run in the background have ended.
     pub async fn settled(&self) {
         self.reviews.close();
         self.reviews.wait().await;

@@ -1,6 +1,8 @@
 //! Checks the store, the settings and this machine, and tells how to fix each problem. Changes and deletes nothing.
 
+mod disk;
 mod surroundings;
+mod team;
 
 use std::path::Path;
 
@@ -8,7 +10,6 @@ use wire::json::{Value, object};
 
 use crate::office::{self, Office};
 use base::ground::words;
-use base::project::place::StorePlace;
 
 /// The result of one check of `handover doctor`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,14 +81,27 @@ pub async fn examine(named: Option<&str>, tell: &mut dyn FnMut(&DoctorFinding)) 
             DoctorFinding::bad("store", chain(&closed), "name a store with --store, or run this in a git repository"),
             &mut found,
         ),
-        Ok(place) => match office::open(named).await {
-            Err(closed) => note(unopened(&place, &closed), &mut found),
-            Ok(office) => {
-                for finding in store(&office).await {
-                    note(finding, &mut found);
+        Ok(place) => match disk::before_open(&place).await {
+            Some(finding) => note(finding, &mut found),
+            None => match office::open(named).await {
+                Err(closed) => {
+                    if let Some(finding) = disk::unopened(&place, &closed) {
+                        note(finding, &mut found);
+                    }
                 }
-            }
+                Ok(office) => {
+                    for finding in store(&office).await {
+                        note(finding, &mut found);
+                    }
+                    for finding in team::tasks(&office).await {
+                        note(finding, &mut found);
+                    }
+                }
+            },
         },
+    }
+    for finding in team::agents(root.as_deref()) {
+        note(finding, &mut found);
     }
     for finding in surroundings::cards(root.as_deref()) {
         note(finding, &mut found);
@@ -110,22 +124,6 @@ fn chain(error: &dyn std::error::Error) -> String {
         next = cause.source();
     }
     text
-}
-
-fn unopened(place: &StorePlace, closed: &office::OfficeClosed) -> DoctorFinding {
-    let text = chain(closed);
-    let advice = if text.contains("newer") {
-        "install a newer version of handover: a newer version wrote this store".to_owned()
-    } else if place.store.contains("://") {
-        "check that the database server runs, and that the address, user and password in the URL are right".to_owned()
-    } else {
-        format!(
-            "move {} and its -wal file to another folder, then run `handover import` with the last export, or start \
-             with an empty store",
-            place.store
-        )
-    };
-    DoctorFinding::bad("store", text, advice)
 }
 
 async fn store(office: &Office) -> Vec<DoctorFinding> {

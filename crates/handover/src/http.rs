@@ -26,7 +26,7 @@ mod tokens;
 
 use std::io::Write as _;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use axum::Router;
@@ -50,7 +50,7 @@ pub const PORT_DEFAULT: u16 = 4747;
 /// The name of the file with the token of the person who owns this machine.
 pub const TOKEN_FILE: &str = "token";
 
-/// The options of the HTTP server from its command line.
+/// The options of `handover serve` from its command line.
 #[derive(Debug, Clone)]
 pub struct ServeOptions {
     pub port: Option<u16>,
@@ -91,35 +91,78 @@ pub(crate) struct HttpState {
     health: Arc<health::Health>,
     intake: Arc<intake::Intake>,
     leashes: Arc<leash::Leashes>,
-    /// A token that is cancelled when the server stops. Event streams then end.
+    /// A cancellation token that is cancelled when the server stops. Then the event streams end.
     stopping: CancellationToken,
 }
 
 /// Serves HTTP requests until the process gets a signal to stop. Then finishes the requests that it has accepted.
 pub async fn serve(office: Office, wanted: ServeOptions) -> Result<(), Unserved> {
     let stop = mcp::asked_to_stop();
-    let settings = match &office.place.root {
-        Some(root) => trust::basics(root, base::project::place::data_folder().as_deref())?.serve,
-        None => settings::ServeSettings::default(),
-    };
-    let port = wanted.port.or(settings.port).unwrap_or(PORT_DEFAULT);
-    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-    let listener = tokio::net::TcpListener::bind(address).await.map_err(|cause| Unserved::Port { port, cause })?;
-    let port = listener.local_addr().map_err(Unserved::Serve)?.port();
-    let path = office.state.join(TOKEN_FILE);
-    let service = office.desk.service().clone();
-    know_owner(&service, &path).await?;
+    let server = HttpServer::bind(&office, wanted, PortChoice::Exactly).await?;
     let keeper = Keeper::start(office.desk.clone(), OwnSession::Nobody).await.map_err(Unserved::Live)?;
-    let site = Site::new(office.desk.clone(), &settings, &ServeOptions { port: Some(port), ..wanted });
+    let port = server.port;
     let line = format!(
         "listening on http://127.0.0.1:{port}\nMCP    http://127.0.0.1:{port}/mcp\nAPI    http://127.0.0.1:{port}/api/v1/openapi.json\ntoken  {}\n",
-        path.display()
+        server.token.display()
     );
     // Ignore a failed write: the process that started the server may have closed the other end of standard output.
     let _unheard = std::io::stdout().write_all(line.as_bytes());
-    site.run(listener, stop).await;
+    server.run(stop).await;
     drop(keeper);
     Ok(())
+}
+
+/// The reaction of the server when another program already uses its port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PortChoice {
+    /// The server does not start.
+    Exactly,
+    /// The server takes the next free port.
+    NextFree,
+}
+
+/// The number of ports that are tried after the first one.
+const PORTS_TRIED: u16 = 100;
+
+/// A server that listens on its port and does not answer yet.
+#[derive(Debug)]
+pub struct HttpServer {
+    pub port: u16,
+    /// The file with the token of the person who owns this machine.
+    pub token: PathBuf,
+    listener: tokio::net::TcpListener,
+    site: Site,
+}
+
+impl HttpServer {
+    /// Takes the port, and registers the token of this machine.
+    pub async fn bind(office: &Office, wanted: ServeOptions, choice: PortChoice) -> Result<Self, Unserved> {
+        let settings = match &office.place.root {
+            Some(root) => trust::basics(root, base::project::place::data_folder().as_deref())?.serve,
+            None => settings::ServeSettings::default(),
+        };
+        let first = wanted.port.or(settings.port).unwrap_or(PORT_DEFAULT);
+        let last = if choice == PortChoice::NextFree { first.saturating_add(PORTS_TRIED) } else { first };
+        let mut port = first;
+        let listener = loop {
+            let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+            match tokio::net::TcpListener::bind(address).await {
+                Ok(listener) => break listener,
+                Err(cause) if cause.kind() == std::io::ErrorKind::AddrInUse && port < last => port += 1,
+                Err(cause) => return Err(Unserved::Port { port, cause }),
+            }
+        };
+        let port = listener.local_addr().map_err(Unserved::Serve)?.port();
+        let token = office.state.join(TOKEN_FILE);
+        know_owner(office.desk.service(), &token).await?;
+        let site = Site::new(office.desk.clone(), &settings, &ServeOptions { port: Some(port), ..wanted });
+        Ok(Self { port, token, listener, site })
+    }
+
+    /// Serves until the future `stop` completes. Then finishes the accepted requests.
+    pub async fn run(self, stop: impl Future<Output = ()>) {
+        self.site.run(self.listener, stop).await;
+    }
 }
 
 /// Registers the token of the token file in the store, so that its bearer has an admin's access. If that token was

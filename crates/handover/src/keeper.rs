@@ -31,20 +31,25 @@ const ROUNDS_BETWEEN_FORGETTING: u32 = 120;
 /// the database server's clock. After a change of this machine's clock, the next comparison comes earlier.
 const ROUNDS_BETWEEN_MEASURES: u32 = 12;
 
+/// The number of rounds of the background work (five seconds each) after which the items that need a person are read
+/// again, even if the store did not change. Some items come from settings files, which are not in the store, and a new
+/// item may have to wait until a minute has passed since the last notice.
+const ROUNDS_BETWEEN_ITEMS: u32 = 6;
+
 /// The session (connection) that this process keeps alive by its session file, a locked file that other processes
 /// check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OwnSession {
     /// This process serves no connection, so it keeps no session alive.
     Nobody,
-    /// The session of a connection that ends with this process.
+    /// The session of a client's connection, which ends with this process.
     Connection(SessionId),
     /// The session of a runner, that is, of a process that starts agents' programs. When this process ends, the next
     /// runner process of the same name continues with the session's agents.
     Runner(SessionId),
 }
 
-/// The background tasks of this process. They run until this value is dropped.
+/// The background tasks of this process, such as renewing its claims. They run until this value is dropped.
 #[derive(Debug)]
 pub struct Keeper {
     own: Option<Arc<OwnLife>>,
@@ -128,7 +133,13 @@ pub async fn once(desk: &Desk) {
 async fn rounds(desk: Desk, live: Arc<LiveSessions>, own: Option<Arc<OwnLife>>) {
     let mut round: u32 = 0;
     let root = desk.surroundings().root.clone();
-    let notifier = root.map(|root| Notifier::new(desk.service().clone(), root, base::project::place::data_folder()));
+    let is_runner = own.as_ref().is_some_and(|own| own.is_runner);
+    let notifier = root.map(|root| {
+        let notifier = Notifier::new(desk.service().clone(), root, base::project::place::data_folder());
+        // Only a runner is sure to own its terminal: the terminal of an MCP server belongs to the client.
+        if is_runner { notifier.at_terminal() } else { notifier }
+    });
+    let mut bell = desk.service().bell();
     // Notices are sent one at a time in a separate async task, because sending may take long. This async task ends with
     // the process. Another process then sends the notices that this process did not send.
     let mut telling: JoinSet<()> = JoinSet::new();
@@ -149,8 +160,13 @@ async fn rounds(desk: Desk, live: Arc<LiveSessions>, own: Option<Arc<OwnLife>>) 
         while telling.try_join_next().is_some() {}
         if let (Some(notifier), true) = (&notifier, telling.is_empty()) {
             let notifier = notifier.clone();
+            // Reading the items costs several queries, so look for new ones after a change and twice a minute.
+            let is_due = bell.changed(Duration::ZERO).await || round.is_multiple_of(ROUNDS_BETWEEN_ITEMS);
             telling.spawn(async move {
                 let _again = notifier.round().await;
+                if is_due {
+                    let _again = notifier.tell_items().await;
+                }
             });
         }
         round = round.wrapping_add(1);

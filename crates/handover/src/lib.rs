@@ -4,6 +4,7 @@
 #[cfg(not(unix))]
 compile_error!("handover needs a Unix system: it uses process groups, file locks and file permissions");
 
+pub mod attention;
 pub mod below;
 pub mod demo;
 pub mod desk;

@@ -27,7 +27,7 @@ use mcp::{
 };
 use runner::review::provider::can_review;
 
-/// The set of tools that an MCP client is offered.
+/// The set of tools that the MCP server offers to a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Offer {
     Default,
@@ -79,7 +79,7 @@ Read inbox_read when you start and before you finish. agent_unregister when you 
 /// program). They replace the general instructions.
 const BELOW_A_TURN: &str = "Handover runs you for one turn on one task, which is claimed for you: do not register, \
     claim or complete anything. checkpoint_add after each significant step; task_load_context shows what others did; \
-    inbox_read your messages. You finish by the output your instructions describe, which is verified; when you \
+    inbox_read your messages. You finish by the output your instructions describe, which is checked; when you \
     cannot continue, say so in it.";
 
 /// The advice when a task needs a review, for a client that is not offered the review tools.
@@ -230,7 +230,7 @@ impl Reception {
     }
 }
 
-/// Returns a new id for a connection.
+/// Returns a new random id for a client's connection.
 pub fn new_session() -> Result<SessionId, Error> {
     Ok(SessionId::next(&mut Ids::new(random::seed()?)))
 }
@@ -420,7 +420,7 @@ impl Backend for Reception {
 mod tests {
     use super::*;
 
-    /// Returns the names of the review tools that are in an offer.
+    /// Returns the names of the review tools that the MCP server offers with this option.
     fn review_tools(offer: &Offer, can_review: bool) -> Vec<&'static str> {
         let taken = lifecycle::TOOLS.iter().filter(|tool| offer.takes(tool, can_review)).map(|tool| tool.name);
         taken.filter(|name| name.starts_with("review_")).collect()

@@ -12,7 +12,13 @@ use tokio::process::{Child, Command};
 /// Returns the command that starts a program in a folder, with pipes for standard input and output. The program is
 /// killed when the handle of the started process is dropped.
 pub fn command(program: &Path, folder: &Path) -> Command {
-    let inherited = environment::inherited_here(ProgramKind::Notify, &EnvironmentSettings::default());
+    notice_command(program, folder, &EnvironmentSettings::default())
+}
+
+/// Returns the command that starts a program which sends a notice, with the same pipes as `command`. `settings` is the
+/// section `[env]` that a person accepted.
+pub fn notice_command(program: &Path, folder: &Path, settings: &EnvironmentSettings) -> Command {
+    let inherited = environment::inherited_here(ProgramKind::Notify, settings);
     let names: Vec<&str> = inherited.iter().map(String::as_str).collect();
     let mut command: Command = spawn::command(program, StartFolder::At(folder), StartEnvironment::Only(&names)).into();
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -20,10 +26,10 @@ pub fn command(program: &Path, folder: &Path) -> Command {
     command
 }
 
-/// Kills a program and its process group at once, as a crash would.
+/// Kills a program and its process group immediately, as a crash would.
 pub fn kill(child: &Child) {
     if let Some(group) = child.id().and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw) {
-        // Ignore the error: the process may have ended already.
+        // Ignore a failure to kill: the process may have ended already.
         let _gone = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
     }
 }

@@ -12,7 +12,7 @@ mod scene;
 use std::path::Path;
 use std::process::Command;
 
-/// Runs the program. Returns the exit code, standard output and standard error.
+/// Runs `handover` with these arguments. Returns the exit code, standard output and standard error.
 fn handover(folder: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
     let program = Command::new(env!("CARGO_BIN_EXE_handover"))
         .current_dir(folder)
@@ -59,26 +59,20 @@ fn exit_code_and_message_tell_who_can_fix_the_problem() {
     }
 }
 
+/// Runs git with fixed settings.
+fn git(at: &Path, arguments: &[&str]) {
+    let fixed = ["user.name=t", "user.email=t@t", "protocol.file.allow=always", "commit.gpgsign=false"];
+    let fixed = fixed.iter().flat_map(|setting| ["-c", setting]);
+    let status = Command::new("git").current_dir(at).args(fixed).args(arguments).output().expect("git");
+    assert!(status.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&status.stderr));
+}
+
 /// Tests with real git that the program finds one and the same store from the main worktree, from a folder in it, from
 /// a linked worktree and from a submodule.
 #[test]
 fn the_store_of_a_repository_is_found_from_everywhere_in_it() {
     let folder = tempfile::tempdir().expect("a folder");
     let root = folder.path().canonicalize().expect("a real path");
-    let git = |at: &Path, arguments: &[&str]| {
-        let fixed = [
-            "-c",
-            "user.name=t",
-            "-c",
-            "user.email=t@t",
-            "-c",
-            "protocol.file.allow=always",
-            "-c",
-            "commit.gpgsign=false",
-        ];
-        let status = Command::new("git").current_dir(at).args(fixed).args(arguments).output().expect("git");
-        assert!(status.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&status.stderr));
-    };
     let main = root.join("main");
     std::fs::create_dir_all(main.join("src/deep")).expect("folders");
     std::fs::create_dir(root.join("part")).expect("a folder");
@@ -117,15 +111,19 @@ fn the_store_of_a_repository_is_found_from_everywhere_in_it() {
 #[test]
 fn a_project_begins_with_valid_files_and_keeps_what_is_there() {
     let folder = tempfile::tempdir().expect("a folder");
-    std::fs::create_dir(folder.path().join(".git")).expect("a repository");
+    git(folder.path(), &["init", "-q"]);
+    git(folder.path(), &["commit", "-q", "--allow-empty", "-m", "start"]);
     let run = |arguments: &[&str]| handover(folder.path(), arguments);
-    let (code, first, _) = run(&["init"]);
-    assert_eq!(code, Some(0));
-    assert_eq!(first.matches("written ").count(), 9, "{first}");
+    let (code, first, errors) = run(&["init", "--examples", "--json"]);
+    assert_eq!(code, Some(0), "{errors}");
+    let first: serde_json::Value = serde_json::from_str(&first).expect("JSON");
+    assert!(first["written"].as_array().is_some_and(|files| files.len() >= 10), "{first}");
+    assert_eq!(first["kept"], serde_json::json!([]));
     let config = folder.path().join(".handover/config.toml");
     std::fs::write(&config, "# mine\n").expect("a file");
-    let (_, second, _) = run(&["init"]);
-    assert_eq!(second.matches("kept ").count(), 9, "{second}");
+    let (_, second, _) = run(&["init", "--examples", "--json"]);
+    let second: serde_json::Value = serde_json::from_str(&second).expect("JSON");
+    assert_eq!((&second["written"], &second["kept"]), (&serde_json::json!([]), &first["written"]));
     assert_eq!(std::fs::read_to_string(&config).ok().as_deref(), Some("# mine\n"));
     let (code, listed, errors) = run(&["card", "list"]);
     assert_eq!(code, Some(0), "{listed}{errors}");

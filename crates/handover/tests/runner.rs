@@ -5,6 +5,8 @@
 
 #[path = "runner/books.rs"]
 mod books;
+#[path = "runner/branches.rs"]
+mod branches;
 #[path = "proof/busy.rs"]
 mod busy;
 #[path = "runner/changed.rs"]
@@ -15,8 +17,12 @@ mod checked;
 mod client;
 #[path = "runner/clocks.rs"]
 mod clocks;
+#[path = "runner/conversations.rs"]
+mod conversations;
 #[path = "runner/disturbed.rs"]
 mod disturbed;
+#[path = "runner/endings.rs"]
+mod endings;
 #[path = "runner/evaluator.rs"]
 mod evaluator;
 #[path = "runner/foreign.rs"]
@@ -31,6 +37,8 @@ mod kills;
 mod listed;
 #[path = "runner/machine.rs"]
 mod machine;
+#[path = "runner/notices.rs"]
+mod notices;
 #[path = "runner/outcomes.rs"]
 mod outcomes;
 #[path = "runner/people.rs"]
@@ -55,6 +63,8 @@ mod several;
 mod sleeps;
 #[path = "runner/slots.rs"]
 mod slots;
+#[path = "runner/staying.rs"]
+mod staying;
 #[path = "runner/stops.rs"]
 mod stops;
 #[path = "runner/stores.rs"]

@@ -7,13 +7,16 @@ mod answer;
 pub mod baseline;
 mod chain;
 mod condition;
+mod conversation;
 mod copies;
 mod list_task;
 pub mod place;
+mod plan_branch;
 pub(crate) mod program;
 pub(crate) mod remains;
 pub(crate) mod setup;
 pub mod shared;
+pub mod slot_owner;
 pub mod step;
 mod tip;
 pub mod tree;
@@ -54,7 +57,7 @@ pub enum AttemptError {
     Brief(#[from] crate::verify::BadBrief),
     #[error(transparent)]
     Verify(#[from] VerifyFault),
-    /// A setup command failed in a worktree, and the work of the task is not the reason.
+    /// A setup command of the project, such as `npm ci`, failed in a worktree. The agent's changes are not the reason.
     #[error("the setup command `{}` {}", .0.command, .0.how)]
     Setup(FailedSetup),
     #[error("{0}")]
@@ -88,7 +91,7 @@ impl AttemptRun {
         self.shared.service.view(move |world| view::attempt(world, task)).await
     }
 
-    /// Returns two sets of cost limits: those of the task, and those of its workflow.
+    /// Returns the cost limits of the task, then the cost limits of the task's workflow.
     pub(crate) fn bounds(&self, facts: &Facts) -> (Bounds, Bounds) {
         let task = Bounds::of(&self.shared.settings.limits).and(TaskExtra::of(&facts.detail).limits.bounds);
         (task, workflow_bounds(&facts.workflow_detail))
@@ -115,15 +118,15 @@ impl AttemptRun {
         if let Some(saved) = self.shared.ground.save(self.task, self.attempt).await? {
             self.tell(facts, RunEvent::Warning { text: remains::saved_elsewhere(&saved) });
         }
-        let of = self.shared.attempt_place(&facts.task, self.attempt).await.map_err(AttemptError::Service)?;
+        let of = self.shared.attempt_place(&facts.task, self.attempt).await?;
         let place = self.shared.ground.place(&of).await?;
-        // If an earlier runner was killed while checks ran, the worktree still has the files that they left.
+        // Remove the files that checks left in the worktree, if an earlier runner was killed while the checks ran.
         self.shared.end_checks(&place, self.task, self.attempt).await?;
         Ok(known.insert(place).clone())
     }
 
-    /// Marks the slot of a task that waits for a person, so that a task that works can get it when no other slot is left.
-    /// The next turn asks for the slot again.
+    /// Marks the slot (a reusable worktree) of a task that waits for a person. Another task may take the marked slot
+    /// when no other slot is free. The next turn of the waiting task asks for a slot again.
     pub(crate) async fn rest_place(&self) {
         let mut known = self.place.lock().await;
         if known.take().is_some()

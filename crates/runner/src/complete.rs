@@ -58,8 +58,8 @@ pub struct CompletionOrder<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Finished {
     Completed(Completed),
-    /// The verification failed, and the failure is recorded. `complaints` are the problems to fix, and `is_blocked`
-    /// tells whether the task is now blocked.
+    /// The verification failed, and the failure is recorded. `complaints` are the problems to fix. `is_blocked` is true
+    /// when the task is now blocked.
     Failed {
         complaints: Vec<(String, String)>,
         is_blocked: bool,
@@ -132,7 +132,7 @@ where
         WorkProblem::Error(error) => Unfinished::Error(error),
         WorkProblem::Git(problem) => Unfinished::Git(problem),
     })?;
-    let done = Target::Completed { outcome: Some("verified".to_owned()), detail: None, delivery: None };
+    let done = Target::Completed { outcome: Some("checked".to_owned()), detail: None, delivery: None };
     service.would(held.caller(), Command::Move { task: held.task, attempt: Some(held.attempt), to: done }).await?;
     let found = held.working(service, Box::pin(held.verify(service, order, evaluate, progress))).await?;
     held.conclude(service, (team, order), *found).await
@@ -207,6 +207,7 @@ impl HeldClaim {
         let binary = host::own_binary().map_err(Unfinished::Binary)?;
         let place = CheckPlace {
             worktree: order.worktree,
+            subfolder: Path::new(""),
             binary: &binary,
             folder: order.folder,
             turn: order.mark,
@@ -281,7 +282,7 @@ impl HeldClaim {
         }
         let (output_ref, semantic) = (found.output_ref.clone(), found.semantic);
         let completed = Completed { output_ref, semantic, attempts: self.failures + 1 };
-        let named = || format!("the output {} was verified", completed.output_ref.as_deref().unwrap_or("of the task"));
+        let named = || format!("the output {} was checked", completed.output_ref.as_deref().unwrap_or("of the task"));
         let outcome = order.outcome.map_or_else(named, str::to_owned);
         let detail = Some(Json::from_stored(completed.to_value().to_string()));
         let complete = moved(Target::Completed { outcome: Some(outcome), detail, delivery: None });

@@ -1,7 +1,7 @@
 //! Handles an output that says "done": commits the work, checks and verifies it, merges exactly the commit that was
 //! checked, and completes the task after the merge.
 
-mod checks;
+pub(crate) mod checks;
 mod complete;
 mod evaluate;
 mod merge;
@@ -33,7 +33,7 @@ use git::branch::{CommitResult, MergeResult};
 struct FinishedOutput {
     place: WorkPlace,
     result: AgentResult,
-    /// The committed work. `None` outside of git.
+    /// The commit with the agent's work. `None` outside of git.
     work: Option<CommittedWork>,
 }
 
@@ -53,8 +53,8 @@ pub(crate) struct FinishStage<'a> {
 }
 
 impl FinishStage<'_> {
-    /// Commits, checks and verifies the output, and records the result. The recorded result decides the next step of the
-    /// attempt.
+    /// Commits, checks and verifies the output, and records the result. The recorded result decides the next step of
+    /// the attempt.
     pub(crate) async fn verify(&self) -> Result<(), AttemptError> {
         let (run, facts) = (self.run, self.facts);
         let place = run.place(facts).await?;
@@ -105,7 +105,7 @@ impl FinishStage<'_> {
         }
     }
 
-    /// Tells whether the task was to change files: it has no brief, or its output is a file or a pull request.
+    /// Returns true when the task was to change files: it has no brief, or its output is a file or a pull request.
     fn was_to_change_files(&self) -> Result<bool, AttemptError> {
         let brief = verify::stored_brief(&self.facts.detail)?;
         Ok(brief.is_none_or(|brief| matches!(brief.output_contract.kind, OutputType::File | OutputType::Pr)))
@@ -231,7 +231,7 @@ impl FinishStage<'_> {
     }
 }
 
-/// Returns what a recorded verification tells the person.
+/// Returns the events that show the result of a recorded verification to the person.
 fn events(evidence: &VerificationEvidence, passed: bool, base: &str) -> Vec<RunEvent> {
     if passed {
         return vec![match evidence.checked_work() {
@@ -259,7 +259,7 @@ fn events(evidence: &VerificationEvidence, passed: bool, base: &str) -> Vec<RunE
     vec![RunEvent::Rejected { problem: lines.collect::<Vec<_>>().join("\n") }]
 }
 
-/// Returns how a failed check ended, for the person.
+/// Returns the way in which a failed check ended, in the form that the screen shows.
 fn failure(check: &ProjectCheckResult) -> CheckFailure {
     match (&check.last.ended, check.last.exit_code) {
         (CheckEnded::Exited, Some(code)) => CheckFailure::Exited(code),

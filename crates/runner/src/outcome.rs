@@ -31,7 +31,7 @@ pub use verdict::{OutputStatus, OutputVerdict};
 pub const REPAIR: &str = "Your output is not valid. Repair it and send the whole of it again.";
 /// The message to an agent whose output failed its verification.
 pub const VERIFICATION_FAILED: &str =
-    "Your output was verified and failed. Fix it, and end again with your whole output.";
+    "Your output was checked and failed. Fix it, and end again with your whole output.";
 
 /// Cuts a text to the length of the longest reason that the store accepts. Replaces an empty text by a default.
 pub fn cut(text: &str) -> String {

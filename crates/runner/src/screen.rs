@@ -1,8 +1,11 @@
-//! Shows a run to a person: one line for each running turn, and above them the lines that stay. For programs, it prints
-//! JSON events instead.
+//! Shows a run to a person. The lower lines show the running turns (a turn is one run of an agent's program), one line
+//! for each, and are drawn again and again. The lines above them stay. For programs, the run is printed as JSON events
+//! instead.
 
+mod collect;
 mod event;
 mod line;
+pub mod need;
 pub mod summary;
 
 use std::collections::BTreeMap;
@@ -12,10 +15,13 @@ use anstyle::{AnsiColor, Color, Style};
 use engine::id::TurnId;
 use tokio::time::Instant;
 
+use self::collect::RunCollector;
 use self::event::event;
 use self::line::{LINE_WIDTH, lines};
-use self::summary::{RunCollector, RunSummary};
+use self::need::PersonNeed;
+use self::summary::{RunSummary, SummaryEnd};
 use crate::attempt::shared::{RunEvent, RunNews};
+use base::ground::words::{count, duration};
 use base::people::intervention::Intervention;
 use wire::visible;
 
@@ -201,9 +207,34 @@ impl<W: Write> Screen<W> {
         Ok(())
     }
 
-    /// Returns the summary of the run so far.
-    pub fn summary(&self) -> RunSummary {
-        self.collector.summary(u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX))
+    /// Returns the summary of the run so far. `needs` are the things that its tasks need from a person.
+    pub fn summary(&self, needs: Vec<PersonNeed>, end: SummaryEnd) -> RunSummary {
+        self.collector.summary(u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX), needs, end)
+    }
+
+    /// Returns the number of tasks that agents of this run work on now.
+    pub fn running(&self) -> usize {
+        self.collector.running()
+    }
+
+    /// Tells the person that the run takes no new task and waits for the running ones. `turn_ms_max` is the longest time
+    /// of a turn.
+    pub fn finishing(&mut self, turn_ms_max: u64) -> io::Result<()> {
+        let running = self.running();
+        if self.look == ScreenLook::Json {
+            return writeln!(self.out, "{}", serde_json::json!({"event": "finishing", "running": running}));
+        }
+        let (them, tasks) = if running == 1 { ("it", "task") } else { ("them", "tasks") };
+        let text = match running {
+            0 => "Starting nothing new.".to_owned(),
+            _ => format!(
+                "Finishing {} (up to {}); starting nothing new. Ctrl-C again stops {them} and gives the {tasks} back.",
+                count(running, "running task"),
+                duration(turn_ms_max)
+            ),
+        };
+        self.say(&text)?;
+        self.draw()
     }
 
     /// Prints a text above the lines of the running turns.
@@ -213,12 +244,12 @@ impl<W: Write> Screen<W> {
         self.out.flush()
     }
 
-    /// Prints the last text of the run and removes the lines of the running turns.
-    pub fn end(&mut self, text: &str) -> io::Result<()> {
+    /// Removes the lines of the running turns, and prints the last lines of the run for people.
+    pub fn end(&mut self, lines: &[String]) -> io::Result<()> {
         self.rows.clear();
         self.erase()?;
         if self.look != ScreenLook::Json {
-            writeln!(self.out, "{text}")?;
+            lines.iter().try_for_each(|line| writeln!(self.out, "{line}"))?;
         }
         self.out.flush()
     }

@@ -56,7 +56,8 @@ impl WorkerTurn<'_> {
         }
         match run.prepare(facts, &place).await? {
             SetupEnd::Ready => {}
-            // The agent gets its turn, because it can repair the inputs of the setup that it changed.
+            // A failed setup does not stop the turn when the agent changed the files that the setup reads, because the
+            // agent can repair them.
             SetupEnd::Failed { failure, is_by_task: true } => {
                 let FailedSetup { command, how, .. } = failure.problem();
                 run.warn(&format!("the setup command `{command}` {how} after this task changed its inputs"));
@@ -122,10 +123,9 @@ impl WorkerTurn<'_> {
     ) -> Result<ProgramStart, AttemptError> {
         let (run, facts) = (self.run, self.facts);
         let settings = &run.worker.member.settings;
-        let chain = Chain::of(&facts.turns, run.attempt);
         let last_end = facts.turns.iter().rev().find_map(Turn::ended).map(|ended| ended.end);
         let remembers = settings.adapter != AdapterKind::Exec && last_end != Some(TurnEnd::ConversationLost);
-        let resume = chain.conversation.filter(|_| remembers);
+        let resume = run.conversation_in(facts, turn, place)?.filter(|_| remembers);
         let (told, shown) = run.told(facts, turn, because, resume.is_some()).await?;
         let files = run.files(turn);
         let record = TurnRecord { input: told.input.as_ref().map(Value::to_string), shown };
@@ -185,7 +185,8 @@ impl WorkerTurn<'_> {
             turn,
             bounds,
             bounds_workflow,
-            earlier: earlier(self.facts),
+            // A new conversation counts its cost from zero.
+            earlier: if start.order.resume.is_some() { earlier(self.facts) } else { Spent::default() },
             permissions: self.run.worker.member.settings.permissions,
             worktree: &start.order.worktree,
             over,
@@ -225,7 +226,8 @@ impl WorkerTurn<'_> {
     }
 }
 
-/// Returns the reason for a turn that follows work which was not good enough, in the words for a person.
+/// Returns a note for the person about the reason for another turn, when the last work was not good enough. Returns
+/// `None` for any other turn.
 fn retry_note(facts: &Facts, run: &AttemptRun, because: &TurnReason) -> Option<RetryNote> {
     let limits = &run.shared.settings.limits;
     match because {
@@ -254,7 +256,8 @@ fn retry_note(facts: &Facts, run: &AttemptRun, because: &TurnReason) -> Option<R
     }
 }
 
-/// Returns what an agent gets after its work failed: the output of the failed checks, or the problems of its output.
+/// Returns a name for the text that an agent gets after its work failed: the output of the failed checks, or the
+/// problems that were found.
 fn failed_with(evidence: &str) -> String {
     let failed = VerificationEvidence::parse(evidence).map(|evidence| evidence.failed_commands()).unwrap_or_default();
     if failed.is_empty() {

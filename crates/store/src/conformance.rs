@@ -74,18 +74,18 @@ fn small_path(number: u64) -> String {
     format!("/small/{number}")
 }
 
-/// Returns whether the store holds the repository that [`small`] registers under this number.
+/// Returns true when the store holds the repository that [`small`] registers under this number.
 pub async fn has_small(store: &dyn Store, number: u64) -> bool {
     let path = small_path(number);
     let world = must(store.look(vec![Need::RepositoryAt(path.clone())], Arc::new(|_| Vec::new())).await, "look");
     world.paths.get(&path).is_some_and(Option::is_some)
 }
 
-/// Runs all checks that need one open, empty store.
+/// Runs all checks of a store that need one open, empty store.
 pub async fn exercise(store: &dyn Store) {
     wake::wakes(store, store).await;
     failure::leaves_nothing(store).await;
-    let (mut oracle, never) = same_results_from(store, Oracle::of(store).await, 1, 4_000).await;
+    let (mut oracle, never) = same_results_from(store, Oracle::of(store).await, 1, 6_000).await;
     assert!(never.is_empty(), "the script did too little; never accepted: {never:?}");
     crowd::keeps_slugs_apart(store, &mut oracle).await;
     journal::is_sound(store, &oracle).await;
@@ -121,8 +121,8 @@ async fn same_results_from(
     (oracle, script.never_accepted())
 }
 
-/// Runs a command on the store and on the oracle (the engine's own tables in memory), and checks that replies and
-/// events are equal.
+/// Runs a command on the store and on the oracle (the engine's own tables in memory). Checks that both give the same
+/// reply and the same events.
 async fn lock_step(store: &dyn Store, oracle: &mut Oracle, order: &StoreOrder, at: &str) -> Change {
     let expected = oracle.act(order);
     let found = must(store.transact(order.job()).await, &format!("{at}: {order:?}"));
@@ -136,7 +136,7 @@ pub async fn act(store: &dyn Store, order: &StoreOrder) -> Change {
     must(store.transact(order.job()).await, &format!("{order:?}"))
 }
 
-/// Returns every row of a store, each with the index of its table in the list of tables.
+/// Returns every row of a store. Each row comes with the index of its table in the store's list of tables.
 pub async fn rows(store: &dyn Store) -> Vec<(usize, Row)> {
     let all = Arc::new(Mutex::new(Vec::new()));
     let into = Arc::clone(&all);

@@ -1,7 +1,7 @@
-//! Faults: failures of the machine, such as a full disk. After a fault the command had no effect, except after
-//! [`Fault::Unknown`], where this is not known.
+//! Faults: failures of the machine, such as a full disk. A command that ends with a fault had no effect. The exception
+//! is [`Fault::Unknown`], after which the command may have had its effect.
 
-/// A failure of the machine. A variant that wraps another error returns that error as its source.
+/// A failure of the machine or of the database. A variant that wraps another error returns that error as its source.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
@@ -30,7 +30,7 @@ pub enum Fault {
         you try again"
     )]
     Unknown(#[source] Box<Self>),
-    /// The database has a row that this program never writes.
+    /// The database has a row that this program never writes, so the row is damaged.
     #[error("damaged data: {what}")]
     Damaged { what: String },
     #[error(
@@ -49,8 +49,58 @@ pub enum Fault {
     Bug { what: String },
 }
 
+/// The cause of a fault, as far as a person can do something about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FaultCause {
+    DiskFull,
+    /// The file or its file system is read-only, or this user may not write.
+    ReadOnly,
+    /// The file is no database, or it is damaged.
+    Damaged,
+    /// Another process holds the lock.
+    Busy,
+    /// A newer program wrote the store.
+    Newer,
+    Other,
+}
+
 impl Fault {
-    /// Returns the fault of a command that got a reply which only other commands get.
+    /// Returns the cause of the fault.
+    pub fn cause(&self) -> FaultCause {
+        use rusqlite::ErrorCode;
+        match self {
+            Self::Sqlite(error) => match error.sqlite_error_code() {
+                Some(ErrorCode::DiskFull) => FaultCause::DiskFull,
+                Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => FaultCause::ReadOnly,
+                Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => FaultCause::Damaged,
+                Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => FaultCause::Busy,
+                Some(_) | None => FaultCause::Other,
+            },
+            Self::File { cause, .. } => {
+                use std::io::ErrorKind;
+                if matches!(cause.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) {
+                    FaultCause::DiskFull
+                } else if matches!(cause.kind(), ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied) {
+                    FaultCause::ReadOnly
+                } else {
+                    FaultCause::Other
+                }
+            }
+            Self::Unknown(inner) => inner.cause(),
+            Self::Busy { .. } => FaultCause::Busy,
+            Self::Damaged { .. } => FaultCause::Damaged,
+            Self::Newer { .. } => FaultCause::Newer,
+            Self::Postgres(_)
+            | Self::Pool(_)
+            | Self::Import { .. }
+            | Self::Url { .. }
+            | Self::Closed
+            | Self::Bug { .. } => FaultCause::Other,
+        }
+    }
+
+    /// Returns the fault for a reply that does not belong to the command, for example the reply of a claim to another
+    /// command.
     pub fn unexpected_reply(reply: &engine::Reply) -> Self {
         Self::Bug { what: format!("a command got the unexpected reply {}", kind(reply)) }
     }

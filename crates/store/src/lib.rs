@@ -32,7 +32,7 @@ use std::sync::Arc;
 
 use engine::{Change, DecisionStop, Need, Refusal, Timestamp, World};
 
-pub use fault::Fault;
+pub use fault::{Fault, FaultCause};
 pub use log::{Cursor, Entry, Head, LogPage, ZERO_HASH};
 #[cfg(feature = "testing")]
 pub use memory::MemoryStore;
@@ -53,7 +53,7 @@ pub type DecisionStep = Arc<dyn Fn(&World) -> Result<Change, Vec<Need>> + Send +
 /// must still load. An empty list means that the question can be answered.
 pub type StateQuestion = Arc<dyn Fn(&World) -> Vec<Need> + Send + Sync>;
 
-/// A command that a caller hands to the store.
+/// A command that a caller passes to the store, with the function that decides it.
 #[derive(Clone)]
 pub struct Job {
     /// The needs (requests for rows) that are known before the decision runs. `step` may ask for more.
@@ -88,7 +88,8 @@ impl std::fmt::Debug for Job {
 /// durable, and every later call sees it.
 pub trait Store: Send + Sync {
     /// Loads the needs of a job (the rows that it asks for), decides its command and writes the change, all in one
-    /// transaction. After a fault the command had no effect, except after [`Fault::Unknown`], where this is not known.
+    /// transaction. A command that ends with a fault had no effect. The exception is [`Fault::Unknown`], after which
+    /// the command may have had its effect.
     fn transact(&self, job: Job) -> Answer<'_, Change>;
 
     /// Loads the rows that the needs and then `question` ask for, without writing. All rows have the state of the same

@@ -1,4 +1,5 @@
-//! Turns a need (a request for rows) into a statement, and adds the rows of the answer to the world (the loaded state).
+//! Turns a need (a request for rows) into an SQL statement, and adds the rows of the answer to the world (the loaded
+//! state).
 //!
 //! This file has the needs for one row. The modules `need` and `list` have the needs that are grouped by the type of
 //! their answer, so that all rows of a group are read by the same function.
@@ -37,6 +38,9 @@ pub(crate) fn query(need: &Need) -> Statement {
         Need::TurnRunning(task) => one(sql::turn::TURN_RUNNING, text(task)),
         Need::Section(name) => one(sql::turn::SECTION, name.into()),
         Need::Approval(id) => one(sql::turn::APPROVAL, text(id)),
+        Need::ToldItems(way) => {
+            Statement::new(sql::turn::TOLD_ITEMS, [way.as_str().into(), engine::limits::TOLD_ITEMS_LOOKED_AT.into()])
+        }
         Need::Notice(id, channel) => Statement::new(sql::turn::NOTICE, [text(id), channel.as_str().into()]),
         Need::Reminder(conversation, part) => Statement::new(sql::turn::REMINDER, [conversation.into(), part.into()]),
         Need::Runner(name) => one(sql::turn::RUNNER, name.into()),
@@ -98,6 +102,7 @@ pub(crate) fn absorb(need: &Need, rows: Vec<Vec<SqlValue>>, world: &mut World) -
         Need::TurnRunning(task) => drop(world.running_turns.insert(*task, one(rows, row::turn::read_turn)?)),
         Need::Section(name) => drop(world.sections.insert(name.clone(), one(rows, row::turn::read_section)?)),
         Need::Approval(id) => drop(world.approvals.insert(*id, one(rows, row::turn::read_approval)?)),
+        Need::ToldItems(way) => drop(world.told_items.insert(*way, many(rows, row::turn::read_told_item)?)),
         Need::Notice(id, channel) => {
             world.notices.insert((*id, *channel), one(rows, row::turn::read_notice)?);
         }

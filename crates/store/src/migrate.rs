@@ -1,11 +1,11 @@
-//! Numbered migrations of the database schema, run under a lock. A database that a newer program has migrated is
-//! refused.
+//! The numbered migrations of the database schema. They run under a lock. A database that a newer program has migrated
+//! is refused.
 
 use crate::fault::Fault;
 use crate::sql::SqlDialect;
 
 /// The number of the database schema that this program reads and writes.
-pub(crate) const SCHEMA: i64 = 12;
+pub(crate) const SCHEMA: i64 = 14;
 
 const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0001_core.sql"),
@@ -20,6 +20,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0010_lost_conversations.sql"),
     include_str!("migrations/0011_of_task.sql"),
     include_str!("migrations/0012_first_hour.sql"),
+    include_str!("migrations/0013_told_items.sql"),
+    include_str!("migrations/0014_branch.sql"),
 ];
 
 /// Returns the scripts that bring a database from schema `found` to [`SCHEMA`]. Each script comes with the number of

@@ -86,6 +86,8 @@ fn push(write: Write, ops: &mut Vec<Op>) -> Result<(), Fault> {
         Write::Round(round) => run(sql::review::PUT_ROUND, row::review::round(&round)),
         Write::Finding(finding) => run(sql::review::PUT_FINDING, row::review::finding(&finding)),
         Write::Notice(notice) => run(sql::turn::PUT_NOTICE, row::turn::notice(&notice)),
+        Write::ToldItem(row) => run(sql::turn::PUT_TOLD_ITEM, row::turn::told_item(&row)),
+        Write::DropToldItem(way, item) => run(sql::turn::DROP_TOLD_ITEM, vec![way.as_str().into(), item.into()]),
         Write::Condition(row) => run(sql::delivery::PUT_CONDITION, row::delivery::condition(&row)),
         Write::DropCondition(kind, subject) => {
             run(sql::delivery::DROP_CONDITION, vec![kind.as_str().into(), subject.into()]);
@@ -97,13 +99,16 @@ fn push(write: Write, ops: &mut Vec<Op>) -> Result<(), Fault> {
         }
         Write::Key(key) => run(sql::PUT_KEPT_ANSWER, row::key(&key)?),
         Write::EndKeys(agent) => run(sql::END_KEYS, vec![format!("{agent} ").into(), format!("{agent}!").into()]),
-        Write::ForgetKeys(now) => {
-            run(sql::FORGET_KEYS, vec![now.into()]);
-            let before = Timestamp(now.0.saturating_sub(i64::from(engine::limits::REMINDER_MS.0)));
-            run(sql::turn::FORGET_REMINDERS, vec![before.into()]);
-        }
+        Write::ForgetKeys(now) => forget_keys(now, ops),
     }
     Ok(())
+}
+
+/// Deletes the idempotency keys and the reminders that are out of date at the time `now`.
+fn forget_keys(now: Timestamp, ops: &mut Vec<Op>) {
+    let before = Timestamp(now.0.saturating_sub(i64::from(engine::limits::REMINDER_MS.0)));
+    let deletes = [(sql::FORGET_KEYS, now), (sql::turn::FORGET_REMINDERS, before)];
+    ops.extend(deletes.map(|(sql, time)| Op::Run(Statement::new(sql, vec![time.into()]))));
 }
 
 fn insert(new: &TaskInsert, ops: &mut Vec<Op>) {

@@ -44,6 +44,7 @@ pub(crate) fn workflow(row: &Workflow) -> Vec<SqlValue> {
         row.updated.into(),
         row.standing.into(),
         row.archived.into(),
+        row.branch.as_ref().into(),
     ]
 }
 
@@ -71,6 +72,7 @@ pub(crate) fn read_workflow(row: Vec<SqlValue>) -> Result<Workflow, Fault> {
         updated: row.time()?,
         standing: row.flag()?,
         archived: row.flag()?,
+        branch: row.maybe_text()?,
     })
 }
 

@@ -9,7 +9,7 @@
 /// The parts of SQL text that differ between SQLite and PostgreSQL.
 #[derive(Debug)]
 pub(crate) struct SqlDialect {
-    /// The type of a text column that is compared by bytes.
+    /// The type of a column whose texts are compared byte by byte.
     pub(crate) text: &'static str,
     /// The type of the column `pos`, the position of a log entry among the entries of all topics (logs).
     pub(crate) pos: &'static str,
@@ -28,7 +28,8 @@ pub(crate) const SQLITE: SqlDialect = SqlDialect {
     keyed: "WITHOUT ROWID",
     postgres: "-- ",
     append_event: "INSERT INTO event (topic, seq, at, type, sender, body, prev, hash, xid) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0)",
-    // SQLite runs one writer at a time, so `pos` alone gives the order of commits.
+    // Order the entries by `pos` only, because SQLite runs one writer at a time, so `pos` alone gives the order of
+    // commits.
     follow: "SELECT topic, seq, at, type, sender, body, prev, hash, xid, pos FROM event WHERE $1 >= 0 AND pos > $2 \
              ORDER BY pos LIMIT $3",
 };
@@ -60,11 +61,11 @@ pub(crate) const TASK: &str = concat!(task_columns!(), "WHERE id = $1");
 pub(crate) const DETAIL: &str = "SELECT task, description, brief, plan, context, context_from, extra, outcome_detail \
      FROM task_detail WHERE task = $1";
 pub(crate) const WORKFLOW: &str = "SELECT id, name, status, parallel_max, lease_ms, lock_owner, lock_since, lock_until, \
-     draft_token, draft_until, tasks, open, sequence, created, updated, standing, archived FROM workflow WHERE id = $1";
+     draft_token, draft_until, tasks, open, sequence, created, updated, standing, archived, branch FROM workflow WHERE id = $1";
 /// The statement that finds the workflow of a task. The workflow is loaded together with the task, to save a round trip
 /// to the server.
 pub(crate) const WORKFLOW_OF_TASK: &str = "SELECT id, name, status, parallel_max, lease_ms, lock_owner, lock_since, \
-     lock_until, draft_token, draft_until, tasks, open, sequence, created, updated, standing, archived FROM workflow \
+     lock_until, draft_token, draft_until, tasks, open, sequence, created, updated, standing, archived, branch FROM workflow \
      WHERE id = (SELECT workflow FROM task WHERE id = $1)";
 pub(crate) const TOPIC_OF_TASK: &str = "SELECT name, seq, hash, at FROM topic \
      WHERE name = (SELECT 'workflows/' || workflow FROM task WHERE id = $1)";
@@ -123,6 +124,7 @@ pub(crate) const HELD_IN: &str = "SELECT id FROM task WHERE workflow = $1 AND wo
 pub(crate) const HOLDS_MOST: &str =
     "SELECT 1 FROM task WHERE holder = $1 AND holder IS NOT NULL ORDER BY id LIMIT 1 OFFSET $2";
 pub(crate) const STANDING: &str = "SELECT id FROM workflow WHERE standing = 1";
+pub(crate) const WITH_BRANCH: &str = "SELECT id FROM workflow WHERE branch = $1 AND branch IS NOT NULL";
 pub(crate) const LOCKED_BY: &str =
     "SELECT id FROM workflow WHERE lock_owner = $1 AND lock_owner IS NOT NULL ORDER BY id LIMIT $2";
 pub(crate) const RUNNING: &str = "SELECT count(*) FROM (SELECT 1 FROM task WHERE workflow = $1 AND holder IS NOT NULL \
@@ -214,13 +216,13 @@ pub(crate) const END_KEYS: &str = "DELETE FROM kept_answer WHERE owner >= $1 AND
 pub(crate) const FORGET_KEYS: &str = "DELETE FROM kept_answer WHERE (owner, act, idempotency_key) IN (\
      SELECT owner, act, idempotency_key FROM kept_answer WHERE until <= $1 ORDER BY until LIMIT 1000)";
 pub(crate) const PUT_WORKFLOW: &str = "INSERT INTO workflow (id, name, status, parallel_max, lease_ms, lock_owner, \
-     lock_since, lock_until, draft_token, draft_until, tasks, open, sequence, created, updated, standing, archived) \
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17) \
+     lock_since, lock_until, draft_token, draft_until, tasks, open, sequence, created, updated, standing, archived, \
+     branch) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18) \
      ON CONFLICT (id) DO UPDATE SET name = excluded.name, status = excluded.status, \
      parallel_max = excluded.parallel_max, lease_ms = excluded.lease_ms, lock_owner = excluded.lock_owner, \
      lock_since = excluded.lock_since, lock_until = excluded.lock_until, draft_token = excluded.draft_token, \
      draft_until = excluded.draft_until, tasks = excluded.tasks, open = excluded.open, sequence = excluded.sequence, \
-     updated = excluded.updated, archived = excluded.archived";
+     updated = excluded.updated, archived = excluded.archived, branch = excluded.branch";
 pub(crate) const PUT_WORKFLOW_DETAIL: &str = "INSERT INTO workflow_detail (workflow, source_type, source_ref, \
      source_content, plan_summary, auto_workspaces, config) VALUES ($1, $2, $3, $4, $5, $6, $7) \
      ON CONFLICT (workflow) DO UPDATE SET plan_summary = excluded.plan_summary, \
@@ -278,8 +280,8 @@ pub(crate) const SCHEMA_TABLE: &str =
     "CREATE TABLE IF NOT EXISTS handover_meta (name TEXT PRIMARY KEY, value BIGINT NOT NULL)";
 /// The only statement that reads the database server's clock. `Store::server_time` runs it.
 pub(crate) const SERVER_TIME: &str = "SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
-/// The identifier of a PostgreSQL server, which is created together with its data folder. `STORE_NUMBERS` distinguishes
-/// the stores on one server.
+/// The statement that returns the identifier of a PostgreSQL server. A server gets its identifier when its data folder
+/// is created. `STORE_NUMBERS` distinguishes the stores on one server.
 pub(crate) const SERVER_IDENTIFIER: &str = "SELECT system_identifier::text FROM pg_control_system()";
 pub(crate) const STORE_NUMBERS: &str = "SELECT (SELECT oid FROM pg_database WHERE datname = current_database())::text \
      || '/' || 'handover_meta'::regclass::oid::text";
@@ -287,7 +289,7 @@ pub(crate) const META: &str = "SELECT value FROM handover_meta WHERE name = $1";
 pub(crate) const PUT_META: &str = "INSERT INTO handover_meta (name, value) VALUES ($1, $2) \
      ON CONFLICT (name) DO UPDATE SET value = excluded.value";
 /// Changes a counter that no rule reads. This write replaces the pages that a failed commit left in SQLite's
-/// write-ahead log.
+/// write-ahead log, so that SQLite cannot treat them as committed later.
 pub(crate) const COUNT_MENDING: &str = "INSERT INTO handover_meta (name, value) VALUES ('mended', 1) \
      ON CONFLICT (name) DO UPDATE SET value = handover_meta.value + 1";
 
@@ -298,7 +300,8 @@ mod tests {
     #[test]
     fn parameters_appear_in_order() {
         let source = include_str!("sql.rs").split("#[cfg(test)]").next().unwrap_or_default();
-        // The list statements are built by macros. Replace each macro by the parameters that it contains.
+        // Replace each macro in the list statements by the parameters that it contains, because the macros hide these
+        // parameters.
         let lists = include_str!("sql/list.rs")
             .replace("workflow_filter!()", "$1 $2 $3 $4 $5 $6 $7 $8 $9 $10")
             .replace("eight!()", "$1 $2 $3 $4 $5 $6 $7 $8");

@@ -9,7 +9,7 @@ pub(crate) struct Table {
     pub(crate) columns: &'static [&'static str],
     /// The columns by which an export sorts the rows.
     pub(crate) order: &'static str,
-    /// The statement that inserts one row.
+    /// The SQL statement that inserts one row into the table.
     pub(crate) insert: LazyLock<String>,
 }
 
@@ -47,7 +47,7 @@ pub(crate) fn insert_sql(table: &str, columns: &[&str], rows: usize) -> String {
 tables! {
     WORKFLOW = "workflow" by "id" {
         id name status parallel_max lease_ms lock_owner lock_since lock_until draft_token draft_until tasks open sequence
-        created updated standing archived
+        created updated standing archived branch
     }
     WORKFLOW_DETAIL = "workflow_detail" by "workflow" {
         workflow source_type source_ref source_content plan_summary auto_workspaces config
@@ -105,6 +105,7 @@ tables! {
         review name number round aspect description recommendation status actor decided code explanation told
     }
     NOTICE = "notice" by "approval, channel" { approval channel tries next problem }
+    TOLD_ITEM = "told_item" by "way, item" { way item at }
     DELIVERY = "delivery" by "task" {
         task workflow attempt agent check_outcome check_why check_text check_run check_of check_ms branch base_branch base
         commit_id tree files added removed tries state merged_into before_commit result_commit actor decided kept_as

@@ -62,8 +62,8 @@ async fn one_failing_command_does_not_spoil_the_others_of_its_batch() {
     assert_eq!((verdict.entries, verdict.findings), (40, Vec::new()), "only what was answered is logged");
 }
 
-/// Returns jobs (commands for the store) that fail. The first one writes a row that breaks a check of its table, the
-/// second one writes a row that exists already, and the step of the third one panics.
+/// Returns jobs (commands for the store) that fail. The first one writes a row that breaks a check of its table. The
+/// second one writes a row that exists already. The function that decides the third one panics.
 fn bad_jobs() -> Vec<(&'static str, Job)> {
     let id = WorkflowId::next(&mut Ids::new(9));
     let change = |open: u32| {
@@ -99,6 +99,7 @@ fn engine_workflow(id: WorkflowId) -> engine::workflow::Workflow {
         draft: None,
         standing: false,
         archived: false,
+        branch: None,
         tasks: 0,
         open: 0,
         sequence: 0,
@@ -214,15 +215,18 @@ const SINCE: &[&str] = &[
      CREATE INDEX agent_session ON agent (session) WHERE session IS NOT NULL AND left_at IS NULL; \
      CREATE INDEX workflow_lock ON workflow (lock_owner) WHERE lock_owner IS NOT NULL; \
      UPDATE handover_meta SET value = 8 WHERE name = 'schema'",
-    // Schema 10 changes rows and no table, so only the number of the schema is set back.
+    // Set back only the number of the schema, because the migration to schema 10 changes rows and no table.
     "UPDATE handover_meta SET value = 9 WHERE name = 'schema'",
     "DROP INDEX approval_of_task; DROP INDEX message_question_of_task; \
      UPDATE handover_meta SET value = 10 WHERE name = 'schema'",
     "DROP TABLE condition; DROP TABLE workflow_delivery; DROP TABLE delivery; DROP TABLE counter; DROP INDEX task_number; DROP INDEX task_named; ALTER TABLE task DROP COLUMN number; \
      DROP INDEX workflow_standing; ALTER TABLE workflow DROP COLUMN standing; ALTER TABLE workflow DROP COLUMN archived; \
      UPDATE handover_meta SET value = 11 WHERE name = 'schema'",
+    "DROP TABLE told_item; UPDATE handover_meta SET value = 12 WHERE name = 'schema'",
+    "DROP INDEX workflow_branch; ALTER TABLE workflow DROP COLUMN branch; \
+     UPDATE handover_meta SET value = 13 WHERE name = 'schema'",
 ];
-/// The numbers of the schemas that change only rows and no table.
+/// The numbers of the database schemas whose migration changes only rows and no table.
 const ONLY_ROWS: &[usize] = &[10];
 
 #[tokio::test(flavor = "multi_thread")]

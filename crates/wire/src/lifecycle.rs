@@ -15,6 +15,7 @@
 
 mod agents;
 mod answer;
+mod delivered;
 mod execution;
 mod ids;
 mod letters;
@@ -28,6 +29,7 @@ mod rows;
 mod said;
 mod size;
 mod slim;
+mod stalled;
 mod tasks;
 mod tool;
 mod workflows;
@@ -36,6 +38,7 @@ use engine::Json;
 
 pub use agents::*;
 pub use answer::*;
+pub use delivered::DeliveryRow;
 pub use execution::*;
 pub use ids::*;
 pub use letters::*;
@@ -47,6 +50,7 @@ pub use refused::{ArgumentProblem, ArgumentProblemKind, ToolError, argument_prob
 pub use reviews::*;
 pub use rows::*;
 pub use said::answer;
+pub use stalled::{StallRow, WaitRow};
 pub use tasks::*;
 pub use tool::{Effect, Set, Tool};
 pub use workflows::*;

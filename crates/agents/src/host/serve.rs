@@ -1,13 +1,15 @@
-//! Runs the process of a turn host: locks the turn, so that no other process ends it, starts the agent's program, and
-//! records how the turn ended.
+//! Runs the process of a turn host: locks the turn (one run of an agent's program), so that no other process ends it,
+//! starts the program, and records how the turn ended.
 
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
-use rustix::process::setsid;
+use rustix::process::{getpgid, getpgrp, getpid, getppid, setpgid, setsid};
+use signal_hook::consts::{SIGINT, SIGQUIT, SIGTSTP};
 
 use super::clock::now_ms;
 use super::events::HostEvents;
@@ -16,11 +18,10 @@ use super::output::HostOutput;
 use super::turn::HostTurn;
 use super::{HostEnded, HostEvent, HostInput, ProgramEnd, program, record};
 
-/// Runs the turn host for the turn in this folder. The exit code is zero if the end of the turn was recorded.
+/// Runs the turn host (the process that starts and ends one program) for the turn in this folder. The exit code is zero
+/// if the end of the turn was recorded.
 pub(super) fn serve(folder: &Path) -> ExitCode {
-    // The turn host creates its own session. Otherwise a signal that a terminal sends to the runner's group would end
-    // the host before the host has ended its program.
-    let session = if setsid().is_ok() { SignalReach::Own } else { SignalReach::Shared };
+    let session = if leave_session().is_ok() { SignalReach::Own } else { SignalReach::Shared };
     match host(folder, session) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -30,11 +31,28 @@ pub(super) fn serve(folder: &Path) -> ExitCode {
     }
 }
 
+/// Moves the turn host (this process) into a session of its own. The host then has no terminal, and its group ids
+/// belong to its descendants only.
+///
+/// The runner starts the host as the leader of a process group, and a leader cannot create a session. So the host joins
+/// the runner's group first. In that moment a signal of the terminal can reach the host, so the host handles such
+/// signals without an effect. A program that the host starts does not inherit the handlers.
+fn leave_session() -> io::Result<()> {
+    for signal in [SIGINT, SIGQUIT, SIGTSTP] {
+        signal_hook::flag::register(signal, Arc::default())?;
+    }
+    if getpgrp() == getpid() {
+        setpgid(None, Some(getpgid(getppid())?))?;
+    }
+    setsid()?;
+    Ok(())
+}
+
 fn host(folder: &Path, session: SignalReach) -> io::Result<()> {
     let folder = &folder.canonicalize()?;
     let held = File::open(folder.join(record::LAUNCH))?;
-    // `try_lock` fails if another process holds the lock while it runs `settle` for this turn. That process ends the
-    // turn, and records the end before it releases the lock.
+    // `try_lock` fails if another process holds the lock while it runs `settle` for this turn (this run of the agent's
+    // program). That process ends the turn, and records the end before it releases the lock.
     held.try_lock()?;
     if record::ended(folder)?.is_some() {
         return Err(io::Error::new(io::ErrorKind::AlreadyExists, "this turn has ended"));

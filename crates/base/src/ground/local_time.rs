@@ -1,4 +1,4 @@
-//! Times as people read them, in the time zone of this machine.
+//! Formats times for people, in the time zone of this machine.
 
 use engine::Timestamp;
 use jiff::Zoned;
@@ -20,6 +20,11 @@ impl LocalClock {
         Self { now: SystemClock.now(), zone: TimeZone::try_system().unwrap_or(TimeZone::UTC) }
     }
 
+    /// Returns a clock that shows this time, in the time zone of this machine.
+    pub fn here_at(now: Timestamp) -> Self {
+        Self { now, ..Self::here() }
+    }
+
     /// Returns a clock that stands still at this time, in UTC. Tests use it.
     pub fn fixed(now: Timestamp) -> Self {
         Self { now, zone: TimeZone::UTC }
@@ -35,16 +40,23 @@ impl LocalClock {
         began.map_or(self.now, |began| Timestamp(began.timestamp().as_millisecond()))
     }
 
+    /// Returns the time of day in minutes, 0 at 00:00. Also returns 0 for a time that no calendar date can express.
+    pub fn minute_of_day(&self) -> u32 {
+        let now = self.zoned(self.now).map(|now| now.time());
+        let part = |number: i8| u32::try_from(number).unwrap_or(0);
+        now.map_or(0, |now| part(now.hour()) * 60 + part(now.minute()))
+    }
+
     /// Returns a time as `09:41` when it is today, else as a date such as `2026-11-17`. Returns `None` for a time that
-    /// no calendar has.
+    /// is too far away for a date.
     pub fn short(&self, at: Timestamp) -> Option<String> {
         let (at, now) = (self.zoned(at)?, self.zoned(self.now)?);
         let form = if at.date() == now.date() { "%H:%M" } else { "%Y-%m-%d" };
         Some(at.strftime(form).to_string())
     }
 
-    /// Returns a time with its date and seconds, such as `2026-11-17 09:41:05`. Returns `None` for a time that no
-    /// calendar has.
+    /// Returns a time with its date and seconds, such as `2026-11-17 09:41:05`. Returns `None` for a time that is too
+    /// far away for a date.
     pub fn full(&self, at: Timestamp) -> Option<String> {
         Some(self.zoned(at)?.strftime("%Y-%m-%d %H:%M:%S").to_string())
     }
@@ -58,7 +70,7 @@ impl LocalClock {
 mod tests {
     use super::*;
 
-    /// 2026-11-17 23:30:05 UTC.
+    /// The time 2026-11-17 23:30:05 UTC.
     const NOW: i64 = 1_794_958_205_000;
     const HOUR: i64 = 3_600_000;
 
@@ -71,10 +83,11 @@ mod tests {
             (&utc, NOW - 23 * HOUR, "00:30", "2026-11-17 00:30:05"),
             (&utc, NOW - 24 * HOUR, "2026-11-16", "2026-11-16 23:30:05"),
             (&utc, NOW + HOUR, "2026-11-18", "2026-11-18 00:30:05"),
-            // An hour to the east, the day of this time is already the next one, and so is today.
+            // One hour to the east of UTC it is already the next day at this time.
             (&east, NOW, "00:30", "2026-11-18 00:30:05"),
             (&east, NOW - HOUR, "2026-11-17", "2026-11-17 23:30:05"),
         ];
+        assert_eq!((utc.minute_of_day(), east.minute_of_day()), (23 * 60 + 30, 30));
         for (clock, at, short, full) in cases {
             assert_eq!(clock.short(Timestamp(at)).as_deref(), Some(short), "{at}");
             assert_eq!(clock.full(Timestamp(at)).as_deref(), Some(full), "{at}");

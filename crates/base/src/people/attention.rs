@@ -6,6 +6,7 @@
 mod blocks;
 mod cause;
 mod gather;
+mod identity;
 #[cfg(test)]
 mod tests;
 mod words;
@@ -20,10 +21,10 @@ pub use blocks::NO_CHANGES;
 pub use cause::{ApprovalWish, AttentionCause, RestingAgent};
 pub use gather::{AttentionSurroundings, gather};
 
-/// The most characters of a title. A longer one is cut and ends with `…`.
+/// The maximum length of an item's title, in characters. A longer title is cut and ends with `…`.
 pub const TITLE_CHARS_MAX: usize = 70;
 
-/// The kind of an item. The order of the kinds is the order in which people see them.
+/// The kind of an item that needs a person. Items are shown in the order of these kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AttentionKind {
     Approval,
@@ -46,7 +47,7 @@ pub enum AttentionKind {
 }
 
 impl AttentionKind {
-    /// Returns the stable name of the kind, for programs.
+    /// Returns the name of this kind in the output for programs. The name never changes.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Approval => "approval",
@@ -69,13 +70,14 @@ impl AttentionKind {
         }
     }
 
-    /// Tells whether agents wait for the person. Finished work and a check that failed before any change stop no agent.
+    /// Returns true when agents cannot continue until the person acts. False for finished work, and for a check that
+    /// already fails on the commit from which the work starts.
     pub fn stops_agents(self) -> bool {
         !matches!(self, Self::Merge | Self::Baseline)
     }
 }
 
-/// The id, number and name of the task that an item is about.
+/// The id, number and name of a task that needs a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskLabel {
     pub id: TaskId,
@@ -83,20 +85,20 @@ pub struct TaskLabel {
     pub name: String,
 }
 
-/// A fact that needs a person, before it has words.
+/// A fact that needs a person. [`items`] later turns facts into texts and commands.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AttentionFact {
     pub cause: AttentionCause,
     pub task: Option<TaskLabel>,
     pub since: Timestamp,
-    /// The number of tasks that wait for the task of this fact.
+    /// The number of other tasks that cannot start before the task of this fact is done.
     pub behind: u32,
 }
 
-/// Something that a person can do about an item, with the exact command for the terminal.
+/// Something that a person can do about an item, with the exact command to type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttentionAct {
-    /// The stable name of the act, for programs.
+    /// The name of the act in the output for programs. The name never changes.
     pub name: &'static str,
     pub command: String,
 }
@@ -104,16 +106,19 @@ pub struct AttentionAct {
 /// One thing that needs a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttentionItem {
+    /// The name of the item. It stays the same as long as the same thing needs a person.
+    pub name: String,
     pub kind: AttentionKind,
-    /// The item in one line of at most [`TITLE_CHARS_MAX`] characters. It names the task.
+    /// The item in one line of at most [`TITLE_CHARS_MAX`] characters, with the name of the task.
     pub title: String,
-    /// The title for a line that begins with the number of the task.
+    /// The item in one line without the number of the task. A list shows this line after the number.
     pub headline: String,
-    /// The second line, with the cause and the effect.
+    /// The line below the title. It says why the person is needed and what waits for the person.
     pub detail: String,
-    /// The text before the commands on a terminal: the second line, or only the effect when the headline has the rest.
+    /// The text that a terminal shows before the commands: the same as `detail`, or less when `headline` already says
+    /// the rest.
     pub note: String,
-    /// The acts. The first one is the one that a person most likely wants.
+    /// The things that a person can do about the item, the most likely one first.
     pub acts: Vec<AttentionAct>,
     pub task: Option<TaskLabel>,
     pub since: Timestamp,
@@ -139,7 +144,7 @@ impl AttentionItem {
     }
 }
 
-/// Turns facts into items: ordered by kind, and older items before newer ones of the same kind.
+/// Turns facts that need a person into items. Sorts the items by kind; within a kind, the oldest item comes first.
 pub fn items(facts: &[AttentionFact], clock: &LocalClock) -> Vec<AttentionItem> {
     let mut items: Vec<AttentionItem> = facts.iter().map(|fact| words::item(fact, clock)).collect();
     items.sort_by_key(|item| (item.kind, item.since));

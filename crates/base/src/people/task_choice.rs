@@ -15,14 +15,16 @@ use engine::{DecisionStop, Need, World};
 use crate::error::Error;
 use crate::service::Service;
 
-/// The most rows of a list from which a person chooses. A longer list is cut, because people do not read more.
+/// The maximum number of rows in a list from which a person chooses. A longer list is cut, because people do not read
+/// more.
 pub const CHOICES_MAX: usize = 50;
-/// The number of workflows, newest first, in which names are searched.
+/// The maximum number of workflows, newest first, in which a task or plan is searched by its name.
 const WORKFLOWS_SEARCHED: u32 = 50;
-/// The most tasks of one workflow in which a beginning of a name is searched.
+/// The maximum number of tasks of one workflow that are searched by the beginning of their name. The same limit holds
+/// for the agents that are searched.
 const TASKS_SEARCHED: u32 = 500;
 
-/// A task or a plan, as a command names it.
+/// The task or the plan that a person named in a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NamedWork {
     Task(Box<Task>),
@@ -38,7 +40,8 @@ pub enum TaskChoice<T> {
     Nothing,
 }
 
-/// A command that needs a task. Without an argument it takes the only task that waits for this command.
+/// The purpose of a command that needs a task. When the person names no task, the command takes the only task that
+/// waits for this purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TaskPurpose {
     /// The command shows or merges finished work.
@@ -51,13 +54,14 @@ pub enum TaskPurpose {
     Answer,
     /// The command lets a blocked or failed task start again.
     Retry,
-    /// The command takes a blocked task, or a task without changes, as it is.
+    /// The command accepts a blocked task, or a task without changes, as it is.
     Take,
     /// The command ends a running turn.
     Stop,
     /// The command decides about an approval request.
     Approve,
-    /// The command shows the output of turns: of running tasks, else of all tasks that need a person.
+    /// The command shows the output of a task's turns. The candidates are the running tasks. When no task is running,
+    /// the candidates are the tasks that need a person.
     Logs,
 }
 
@@ -82,14 +86,14 @@ impl<T> TaskChoice<T> {
     }
 }
 
-/// Returns the task that a text names: by its number, its id, its exact name, or the beginning of an id or a name. A
-/// better match hides weaker ones: an exact name hides other names that begin with it.
+/// Returns the task that a text names: by its number, its id, its exact name, or the beginning of an id or a name. Only
+/// the best kind of match counts. An exact name wins over longer names that begin with it.
 pub async fn find_task(service: &Service, text: &str) -> Result<TaskChoice<Task>, Error> {
     let text = text.trim().to_owned();
     service.view(move |world| tasks_named(world, &text)).await
 }
 
-/// Returns the task or the plan that a text names. A task hides a plan of the same name.
+/// Returns the task or the plan that a text names. When a task and a plan have the same name, returns the task.
 pub async fn find_work(service: &Service, text: &str) -> Result<TaskChoice<NamedWork>, Error> {
     let text = text.trim().to_owned();
     service
@@ -109,19 +113,19 @@ pub async fn find_plan(service: &Service, text: &str) -> Result<TaskChoice<Workf
     service.view(move |world| plans_named(world, &text)).await
 }
 
-/// Returns the agent that a text names: by its slug, its id, its exact name, or the beginning of one of them. Agents that
-/// left are found only by their id.
+/// Returns the agent that a text names: by its slug or its exact name, its id, or the beginning of one of them. Several
+/// agents can have one name. An agent that has unregistered is found only by its id.
 pub async fn find_agent(service: &Service, text: &str) -> Result<TaskChoice<Agent>, Error> {
     let text = text.trim().to_owned();
     service.view(move |world| agents_named(world, &text)).await
 }
 
-/// Returns the tasks that wait for a command, oldest first.
+/// Returns the tasks for which a command of this purpose can be given, oldest first.
 pub async fn candidates(service: &Service, purpose: TaskPurpose) -> Result<Vec<Task>, Error> {
     service.view(move |world| waiting_for(world, purpose)).await
 }
 
-/// Returns the plans whose work waits for a person, oldest first.
+/// Returns the plans whose finished work waits for a person, oldest first.
 pub async fn waiting_plans(service: &Service) -> Result<Vec<Workflow>, Error> {
     service
         .view(move |world| {
@@ -174,12 +178,12 @@ fn id_beginning(text: &str) -> TaskQuery {
     TaskQuery::IdBeginning { text: text.to_owned(), limit: u32::try_from(CHOICES_MAX).unwrap_or(u32::MAX) }
 }
 
-/// Returns the number that a text is, such as `12` or `#12`.
+/// Reads a text such as `12` or `#12` as the number of a task.
 fn number(text: &str) -> Option<u32> {
     text.strip_prefix('#').unwrap_or(text).parse().ok()
 }
 
-/// Removes the tasks of plans that are not set yet.
+/// Removes the tasks of plans that are still drafts, because people do not see them yet.
 fn visible(world: &World, tasks: Vec<Task>) -> Result<Vec<Task>, DecisionStop> {
     world.want(tasks.iter().map(|task| Need::Workflow(task.workflow)))?;
     let mut shown = Vec::new();
@@ -233,15 +237,17 @@ fn agents_named(world: &World, text: &str) -> Result<TaskChoice<Agent>, Decision
     }
     let query = AgentQuery { filter: AgentFilter::default(), after: None, limit: TASKS_SEARCHED };
     let mut all: Vec<Agent> = world.ask(&query)?.iter().map(|(agent, _)| agent.clone()).collect();
-    // A choice is shown in the order of the names, because the order of the store depends on random ids.
+    // Sort by name, because the ids are random and would give a random order.
     all.sort_by(|one, other| one.slug.cmp(&other.slug));
     let present = || all.iter().filter(|agent| agent.left.is_none());
     let begins = text.to_lowercase();
-    for fits in [
-        &(|agent: &Agent| agent.slug == text) as &dyn Fn(&Agent) -> bool,
-        &|agent: &Agent| agent.name == text,
-        &|agent: &Agent| agent.slug.starts_with(&begins) || agent.name.to_lowercase().starts_with(&begins),
-    ] {
+    // Two agents of one name have different slugs, and the first one has its name as its slug. A person who types the
+    // name can mean each of them.
+    for fits in
+        [&(|agent: &Agent| agent.slug == text || agent.name == text) as &dyn Fn(&Agent) -> bool, &|agent: &Agent| {
+            agent.slug.starts_with(&begins) || agent.name.to_lowercase().starts_with(&begins)
+        }]
+    {
         let found: Vec<Agent> = present().filter(|agent| fits(agent)).cloned().collect();
         if !found.is_empty() {
             return Ok(TaskChoice::of(found));
@@ -274,7 +280,8 @@ fn waiting_for(world: &World, purpose: TaskPurpose) -> Result<Vec<Task>, Decisio
         TaskPurpose::Stop | TaskPurpose::Logs => {
             let held = world.ask(&TaskQuery::Held { limit })?.clone();
             let running: Vec<Task> = held.into_iter().filter(|task| task.status() != Status::Paused).collect();
-            // A person who follows the logs wants a running task before one that stopped.
+            // When a task runs, leave out the tasks that stopped, because a person who follows logs wants the running
+            // task.
             if purpose == TaskPurpose::Stop || !running.is_empty() {
                 found = running;
             }

@@ -1,4 +1,4 @@
-//! The ways to name a task, a plan and an agent, as a table.
+//! Tests the ways in which a person can name a task, a plan or an agent.
 
 use std::sync::Arc;
 
@@ -46,12 +46,12 @@ async fn a_task_is_named_by_number_id_name_or_the_beginning_of_a_name() {
         (" 3 ", "Docs"),
         (id.as_str(), "Fix the form"),
         (&id[..id.len() - 1], "Fix the form"),
-        // An exact name hides names that begin with it.
+        // An exact name wins over longer names that begin with it.
         ("Fix", "Fix"),
         ("fix the", "Fix the form"),
         ("fi", "several: Fix the form, Fix"),
         ("doc", "Docs"),
-        // No task has the number 7, and one has this name.
+        // No task has the number 7, but one task has the name `7`.
         ("7", "7"),
         ("8", "nothing"),
         ("form", "nothing"),
@@ -85,8 +85,9 @@ async fn a_plan_is_named_when_no_task_is() {
 async fn an_agent_is_named_by_slug_or_by_a_name_that_only_one_has() {
     let service = service().await;
     for (typed, expected) in [
-        ("amy", "amy"),
+        ("amy", "several: amy, amy-2"),
         ("amy-2", "amy-2"),
+        ("bob", "bob"),
         ("am", "several: amy, amy-2"),
         ("b", "bob"),
         ("zoe", "nothing"),

@@ -7,21 +7,23 @@ use engine::list::{DeliveryQuery, SpentQuery, TaskQuery, Whose, WorkflowFilter};
 use engine::offer::{self, OfferQuery};
 use engine::task::{Status, Task};
 use engine::turn::Purpose;
-use engine::view::{self, is_planned};
+use engine::view::{self, StallCauses, is_planned};
 use engine::workflow::WorkflowStatus;
 use engine::world::UnmetNeed;
 use engine::{DecisionStop, Need, Timestamp, TypedQuestion as _, World};
 
 use crate::error::Error;
+use crate::ground::words::count;
 use crate::service::Service;
 
-/// The most registered agents whose skills are compared with ready tasks.
+/// The maximum number of registered agents whose roles and capabilities are compared with the ready tasks.
 pub const AGENTS_MAX: u32 = 500;
-/// The most plans whose ready tasks are listed, the newest ones.
+/// The maximum number of plans whose ready tasks are listed. The newest plans are used.
 const PLANS_MAX: u32 = 20;
-/// The most ready tasks, and the most tasks that wait for others, of one plan.
+/// The maximum number of ready tasks, and of tasks that wait for other tasks, that are listed for one plan.
 const READY_MAX: u32 = 50;
-/// The most tasks that are shown as running, and the most deliveries that are read at once.
+/// The maximum number of tasks that are shown as running. The same limit holds for the rows of finished work that one
+/// read from the store returns.
 const ROWS: u32 = 200;
 
 /// A task that an agent works on.
@@ -29,23 +31,23 @@ const ROWS: u32 = 200;
 pub struct RunningTask {
     pub task: Task,
     pub agent: String,
-    /// The time at which the running turn started. Without a turn, the time of the claim.
+    /// The time at which the running turn (run of the agent's program) started. Without a turn, the time of the claim.
     pub since: Timestamp,
-    /// The reason why the running turn began. `None` when no runner started the agent.
+    /// The purpose of the running turn, such as a first turn or a repair. `None` when no runner started the agent.
     pub purpose: Option<Purpose>,
-    /// The known cost of the task in millionths of a dollar.
+    /// The cost of the task in millionths of a dollar. `None` when no program reported a cost.
     pub usd_micros: Option<u64>,
 }
 
-/// A task that an agent can claim, now or after other tasks.
+/// A task that an agent can claim now, or later when other tasks are done.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReadyTask {
     pub task: Task,
-    /// The numbers of the tasks that it waits for. Empty for a task that can start now.
+    /// The numbers of the tasks that must be done first. Empty for a task that can start now.
     pub after: Vec<u32>,
 }
 
-/// Work that was finished or merged today.
+/// A task whose work was finished or merged today.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DoneTask {
     pub task: TaskId,
@@ -57,16 +59,40 @@ pub struct DoneTask {
     pub at: Timestamp,
 }
 
-/// The work that a person sees at one moment.
+/// The running, ready and finished tasks of all plans at one moment.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Workload {
     pub running: Vec<RunningTask>,
     pub ready: Vec<ReadyTask>,
-    /// The work of today, oldest first. Dropped work is left out.
+    /// The work that was finished today, oldest first. Dropped work is left out.
     pub done: Vec<DoneTask>,
+    pub stalled: Vec<StalledPlan>,
 }
 
-/// Reads the work of all plans. `today` is the time at which the day of the person began.
+/// A plan in which nothing can continue: all its open tasks are failed, blocked, or wait for such a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StalledPlan {
+    pub id: WorkflowId,
+    pub name: String,
+    pub causes: StallCauses,
+}
+
+impl StalledPlan {
+    /// Returns the number of tasks for each cause: `1 task failed, 2 tasks wait for it`.
+    pub fn words(&self) -> String {
+        let StallCauses { failed, blocked, waiting } = self.causes;
+        let stopped = failed.saturating_add(blocked);
+        let failed = (failed > 0).then(|| format!("{} failed", count(failed, "task")));
+        let is = if blocked == 1 { "is" } else { "are" };
+        let blocked = (blocked > 0).then(|| format!("{} {is} blocked", count(blocked, "task")));
+        let wait = if waiting == 1 { "waits" } else { "wait" };
+        let them = if stopped == 1 { "it" } else { "them" };
+        let waiting = (waiting > 0).then(|| format!("{} {wait} for {them}", count(waiting, "task")));
+        [failed, blocked, waiting].into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Reads the work of all plans from the store. `today` is the start of the current day in the person's time zone.
 pub async fn read(service: &Service, today: Timestamp) -> Result<Workload, Error> {
     let now = service.now();
     service
@@ -75,7 +101,8 @@ pub async fn read(service: &Service, today: Timestamp) -> Result<Workload, Error
             let mut listed: Vec<ReadyTask> =
                 ready(world, now)?.into_iter().map(|task| ReadyTask { task, after: Vec::new() }).collect();
             listed.extend(waiting(world)?);
-            Ok(Workload { running, ready: listed, done })
+            let stalled = stalled(world, now)?;
+            Ok(Workload { running, ready: listed, done, stalled })
         })
         .await
 }
@@ -115,6 +142,18 @@ fn plans(world: &World) -> Result<Vec<WorkflowId>, DecisionStop> {
     let filter = WorkflowFilter { statuses, ..WorkflowFilter::default() };
     let page = view::workflows(world, &filter, None, 0, PLANS_MAX)?;
     Ok(page.rows.iter().filter(|(row, _)| is_planned(row)).map(|(row, _)| row.id).collect())
+}
+
+/// Returns the plans in which nothing can continue.
+fn stalled(world: &World, now: Timestamp) -> Result<Vec<StalledPlan>, DecisionStop> {
+    let plans = plans(world)?;
+    world.want(plans.iter().map(|id| Need::Workflow(*id)))?;
+    let rows = plans.iter().map(|id| world.workflow(*id)).collect::<Result<Vec<_>, _>>()?;
+    let causes = view::stalls(world, &rows, now)?;
+    let plan = |(row, causes): (&&engine::workflow::Workflow, Option<StallCauses>)| {
+        Some(StalledPlan { id: row.id, name: row.name.clone(), causes: causes? })
+    };
+    Ok(rows.iter().zip(causes).filter_map(plan).collect())
 }
 
 /// Returns the tasks of all plans that an agent with the right skills can claim now, ordered by number.

@@ -15,11 +15,11 @@ use wire::report::Registry;
 use crate::project::place::FOLDER;
 use crate::project::plan_file::{self, DocumentFormat};
 
-pub use first::{InitTexts, init, init_files};
+pub use first::{InitPlan, InitTexts, ignore_own_files, init_files};
 
 /// The examples that `handover init --examples` writes into a project: the path below `.handover/`, and the content.
 const FILES: &[(&str, &str)] = &[
-    ("config.toml", include_str!("init/config.toml")),
+    ("config.example.toml", include_str!("init/config.toml")),
     ("cards/builder.json", include_str!("init/builder.json")),
     ("cards/reviewer.json", include_str!("init/reviewer.json")),
     ("skills/platform-env.md", include_str!("init/platform-env.md")),
@@ -27,7 +27,6 @@ const FILES: &[(&str, &str)] = &[
     ("contracts/report.json", include_str!("init/report.json")),
     ("templates/feature.yaml", include_str!("init/feature.yaml")),
     ("templates/bugfix.yaml", include_str!("init/bugfix.yaml")),
-    ("state/.gitignore", "*\n"),
 ];
 
 /// The role names that cards (descriptions of agents) may use. They are the roles to which blocked tasks are routed by
@@ -42,12 +41,13 @@ pub struct InitResult {
     pub kept: bool,
 }
 
-/// Writes example settings, cards, skills, contracts and templates. Keeps existing files, so it can be called again.
+/// Writes cards (descriptions of agents), skills (texts for prompts), contracts, templates and an example of all
+/// settings. Keeps existing files, so it can be called again.
 pub fn init_examples(root: &Path) -> io::Result<Vec<InitResult>> {
     FILES.iter().map(|(name, text)| create(&root.join(FOLDER).join(name), text)).collect()
 }
 
-/// Writes a file, unless it exists.
+/// Writes a file, unless it exists already.
 fn create(path: &Path, text: &str) -> io::Result<InitResult> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
@@ -71,7 +71,7 @@ pub struct JudgedCard {
     /// The card (description of an agent) in the file. `None` when the file is no valid card.
     pub card: Option<Card>,
     pub verdict: Value,
-    /// The number of errors in the card file.
+    /// The number of errors in the card file (the description of an agent).
     pub errors: usize,
 }
 

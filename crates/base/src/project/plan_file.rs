@@ -1,4 +1,4 @@
-//! Reads a plan that a person or an agent wrote as a file, in YAML or in JSON. Every problem names its line.
+//! Reads a plan that a person or an agent wrote as a YAML or JSON file. Every error names the line of the problem.
 
 mod problem;
 #[cfg(test)]
@@ -31,11 +31,11 @@ impl DocumentFormat {
         if path.extension().is_some_and(|extension| extension == "json") { Self::Json } else { Self::Yaml }
     }
 
-    /// Parses the text of a file.
+    /// Parses the text of a file in this format. Returns the same kind of value for YAML and for JSON.
     pub fn parse(self, text: &str) -> Result<Value, String> {
         match self {
             Self::Yaml => yaml::parse(text),
-            // JSON is also valid YAML, but the JSON reader is stricter.
+            // Use the JSON reader, although JSON is also valid YAML, because the JSON reader is stricter.
             Self::Json => {
                 let node = wire::json::parse(text).map_err(|error| format!("this is not JSON: {error}"))?;
                 Ok(node.to_value())
@@ -69,12 +69,19 @@ impl PlanFile {
         self.document.name.as_str()
     }
 
-    /// Returns the tasks as they are written in the file.
+    /// Returns the tasks of the plan as they are written in the file.
     pub fn tasks(&self) -> &[Planned] {
         &self.document.tasks.0
     }
 
-    /// Returns the tasks in the form in which the engine plans them.
+    /// Returns the plan without the reviews of its tasks.
+    #[must_use]
+    pub fn without_review(mut self) -> Self {
+        self.document.tasks.0.iter_mut().for_each(|task| task.review = None);
+        self
+    }
+
+    /// Returns the tasks of the plan in the form that the engine's commands take.
     pub fn planned(&self) -> Vec<PlanTask> {
         self.tasks().iter().map(|task| task.planned(None)).collect()
     }
@@ -91,7 +98,8 @@ impl PlanFile {
         if self.document.summary.is_none() {
             plan.push(("summary".to_owned(), self.name().into()));
         }
-        // The variables were filled in already, and a workflow has no description but the text that it comes from.
+        // Leave out the variables, because they are filled in already. A workflow has no description; its field
+        // `source_content` gets the description below.
         create.retain(|(name, _)| !["variables", "defaults", "description"].contains(&name.as_str()));
         if let (Some(description), None) = (&self.document.description, &self.document.source_content) {
             create.push(("source_content".to_owned(), description.to_string().into()));
@@ -105,8 +113,8 @@ impl PlanFile {
     }
 }
 
-/// Reads the document of a plan without filling in its variables. The names of tasks are not compared, because they may
-/// contain variables.
+/// Reads a plan file without filling in the variables. Does not check that the names of tasks are unique, because the
+/// names may contain variables.
 pub fn document(text: &str, format: DocumentFormat, bytes_max: usize) -> Result<PlanDocument, PlanProblems> {
     judged(&format.parse(text)?, text, bytes_max)
 }
@@ -123,8 +131,8 @@ fn judged(value: &Value, text: &str, bytes_max: usize) -> Result<PlanDocument, P
     }
 }
 
-/// Checks that every task has its own name, and that tasks depend on tasks of the plan. The engine checks this, too, but
-/// does not know the lines of the file.
+/// Checks that every task has its own name, and that tasks depend only on tasks of the plan. The engine checks this,
+/// too, but cannot name the lines of the file.
 fn check_names(document: &PlanDocument, text: &str) -> Result<(), PlanProblems> {
     let tasks = &document.tasks.0;
     let mut problems = Vec::new();

@@ -12,6 +12,9 @@ use crate::project::budget::Bounds;
 /// The name of the stored field that holds [`TaskExtra::planned_by`], the agent that planned a task.
 pub const PLANNED_BY: &str = "planned_by";
 
+/// The name of the stored field that holds [`TaskExtra::own_checks`].
+pub const OWN_CHECKS: &str = "own_checks";
+
 /// The fields of one task that the engine stores but does not read.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TaskExtra {
@@ -30,6 +33,9 @@ pub struct TaskExtra {
     pub cross_check_required: bool,
     /// The agent that planned the task; `None` when a person did.
     pub planned_by: Option<String>,
+    /// The commands that check this task in addition to the checks of the project, each as a list of words. They count
+    /// only in a task that a person added, because they run on the person's machine.
+    pub own_checks: Vec<Vec<String>>,
 }
 
 /// The limits that a task's plan sets for the task.
@@ -57,10 +63,11 @@ impl TaskExtra {
             consolidation_required: flag("consolidation_required"),
             cross_check_required: flag("cross_check_required"),
             planned_by: text(PLANNED_BY),
+            own_checks: commands(fields.get(OWN_CHECKS)),
         }
     }
 
-    /// Tells whether the task is about more than one part of the project.
+    /// Returns true when the task is about more than one part of the project.
     pub fn is_multi_surface(&self) -> bool {
         self.surfaces.len() > 1
     }
@@ -84,6 +91,14 @@ impl TaskLimits {
         let rounds = limits.and_then(|limits| limits.get("review_rounds"));
         Self { bounds: Bounds::named(limits), review_rounds: rounds.and_then(|rounds| rounds.to_string().parse().ok()) }
     }
+}
+
+fn commands(stored: Option<&Value>) -> Vec<Vec<String>> {
+    let words = |command: &Value| -> Option<Vec<String>> {
+        command.as_list()?.iter().map(|word| word.as_text().map(str::to_owned)).collect()
+    };
+    let commands = stored.and_then(Value::as_list).unwrap_or_default().iter().filter_map(words);
+    commands.filter(|command| !command.is_empty()).collect()
 }
 
 fn paths(named: Option<&Value>) -> Vec<(String, String)> {

@@ -12,7 +12,7 @@ use crate::project::settings::TeamSettings as Settings;
 use crate::project::settings::team::AgentSettings;
 use crate::project::trust;
 
-/// The most bytes of a skill file (a text for agents' prompts); a larger file is an error.
+/// The maximum size of a skill file (a text for agents' prompts) in bytes; a larger file is an error.
 const SKILL_BYTES_MAX: u64 = 1 << 20;
 
 /// An agent that the settings name, with the card (description) and the program that were found for it.
@@ -40,7 +40,7 @@ pub struct Team {
 pub enum NotReady {
     #[error("No agent here. Install Claude Code, Codex, … or: handover agent add NAME -- PROGRAM")]
     NoAgent,
-    /// One text per reason.
+    /// The reasons, one text for each.
     #[error("{}", .0.join("\n"))]
     Problems(Vec<String>),
 }
@@ -84,7 +84,7 @@ impl Team {
         for agent in &settings.agents {
             let slug = &agent.slug;
             let own = root.join(FOLDER).join("skills").join(slug);
-            let program = found(root, &agent.command[0], path);
+            let program = find_agent_program(root, &agent.command[0], path);
             let who = who(&cards, agent);
             if let Err(problem) = &who {
                 problems.push(problem.clone());
@@ -105,7 +105,8 @@ impl Team {
         if settings.agents.is_empty() {
             return Err(NotReady::NoAgent);
         }
-        // A team shares its settings, and not every agent of the team is installed everywhere.
+        // A missing program is an error only when no agent is left. Team members share the settings, and not every
+        // machine has all programs.
         if members.is_empty() {
             problems.append(&mut notices);
         }
@@ -121,8 +122,9 @@ impl Team {
     }
 }
 
-/// Returns the identity of an agent for its prompt: from its card (description file) or, without a card, from its
-/// persona (description in the settings) or the built-in description. An invalid card is an error, even when there is a persona.
+/// Returns the identity of an agent for its prompt: from its card (description file), else from its persona
+/// (description in the settings), else the built-in description. An invalid card is an error, even when there is a
+/// persona.
 fn who(cards: &[files::JudgedCard], agent: &AgentSettings) -> Result<PromptAgent, String> {
     let slug = &agent.slug;
     let stem = |judged: &&files::JudgedCard| judged.path.file_stem().is_some_and(|stem| stem == slug.as_str());
@@ -171,7 +173,7 @@ fn skills(folder: &Path, problems: &mut Vec<String>) -> Vec<Skill> {
 
 /// Finds the program of an agent. A name with `/` is a path from the root of the project; another name is looked up in
 /// the folders of `path`, the value of `PATH`.
-fn found(root: &Path, program: &str, path: Option<&std::ffi::OsStr>) -> Option<PathBuf> {
+pub fn find_agent_program(root: &Path, program: &str, path: Option<&std::ffi::OsStr>) -> Option<PathBuf> {
     if program.contains('/') {
         return Some(root.join(program)).filter(|path| is_program(path));
     }

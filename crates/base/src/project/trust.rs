@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! config.toml, local.toml, contracts/, detected values ── read once ──> settings ──> list ──┐
-//!                                                              ├──> changes: in force at once | wait for a person
+//!                                                              ├──> changes: in force immediately | wait for a person
 //! the accepted copy, in the user's data folder ──────> list ───┘
 //!                                                   settings ──> in force: of two values the stricter one
 //! ```
@@ -14,6 +14,7 @@
 //! accept settings in the user's name.
 
 mod change;
+mod edit;
 mod force;
 pub mod keys;
 mod list;
@@ -30,6 +31,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 pub use change::TrustChange;
+pub use edit::accept_edit;
 pub use list::{TrustItem, TrustList};
 pub use record::folder;
 pub use script::{BEGINNING_BYTES, beginning};
@@ -43,7 +45,7 @@ use gate::Gates;
 /// The key of an item that holds the content of a script. All other items in the list that a person accepts hold a
 /// setting.
 const SCRIPT: &str = "script";
-/// The most changes of settings that an error message names; `handover trust` shows all of them.
+/// The maximum number of changed settings that an error message names; `handover trust` shows all of them.
 const CHANGES_TOLD: usize = 5;
 
 /// The reason why Handover starts none of the programs that a repository's settings name.
@@ -101,7 +103,7 @@ impl TrustView {
         self.changes.iter().filter(|change| change.waits).map(|change| change.text.clone()).collect()
     }
 
-    /// Tells whether a person accepted every setting and script in the files that a person must accept.
+    /// Returns true when no change of the settings or scripts waits for a person to accept it.
     pub fn is_trusted(&self) -> bool {
         self.is_accepted && self.changes.iter().all(|change| !change.waits)
     }
@@ -124,28 +126,48 @@ impl TrustView {
 /// Reads the settings of a project and finds which of them take effect. `data` is the user's data folder, which has the
 /// accepted settings.
 ///
-/// Values that no file has (agents, setup, check) are those that a person accepted before. Use `view_with` where newly
-/// found values must be shown.
+/// Where no file has a value (agents, setup, check), the detected value that a person accepted before is used. Use
+/// `view_with` to include values that were detected now.
 pub fn view(root: &Path, data: Option<&Path>) -> Result<TrustView, Untrusted> {
     look(root, data, None)
 }
 
-/// Does the same with the values that `effective::find` found now. Those that a person has not accepted are changes that
-/// wait.
+/// Reads the settings of a project like `view`, but with the values that were detected now. A detected value that no
+/// person has accepted becomes a change that waits for a person.
 pub fn view_with(root: &Path, data: Option<&Path>, detected: &DetectedDefaults) -> Result<TrustView, Untrusted> {
     look(root, data, Some(detected))
 }
 
 fn look(root: &Path, data: Option<&Path>, detected: Option<&DetectedDefaults>) -> Result<TrustView, Untrusted> {
-    let path = key(root)?;
-    let file = data.map(|data| record::file(data, &path));
-    let copy = match &file {
-        Some(file) => record::read(file)?,
-        None => None,
-    };
+    let copy = copy_of(root, data)?;
     let known = copy.as_ref().map(|copy| &copy.detected);
     let detected = detected.or(known).cloned().unwrap_or_default();
     let files = SettingsFiles { detected, ..SettingsFiles::read(root)? };
+    compared(root, data, (files, copy))
+}
+
+/// Reads the settings like `view`, but from the given texts, which need not be written to the settings files yet.
+/// `accept` then accepts exactly these texts.
+pub fn view_of(root: &Path, data: Option<&Path>, files: SettingsFiles) -> Result<TrustView, Untrusted> {
+    let copy = copy_of(root, data)?;
+    compared(root, data, (files, copy))
+}
+
+fn copy_of(root: &Path, data: Option<&Path>) -> Result<Option<record::AcceptedCopy>, Untrusted> {
+    match data {
+        Some(data) => Ok(record::read(&record::file(data, &key(root)?))?),
+        None => Ok(None),
+    }
+}
+
+/// Compares the settings in these files with the accepted ones.
+fn compared(
+    root: &Path,
+    data: Option<&Path>,
+    (files, copy): (SettingsFiles, Option<record::AcceptedCopy>),
+) -> Result<TrustView, Untrusted> {
+    let path = key(root)?;
+    let file = data.map(|data| record::file(data, &path));
     let found = files.settings(root)?;
     let scripts = ScriptMarks::look(root, &found);
     let list = TrustList::of(&found, store::asks(root, &found).as_deref(), &scripts);
@@ -202,12 +224,13 @@ pub fn accepted(root: &Path, data: Option<&Path>) -> Result<TrustView, Untrusted
 /// Returns the settings that take effect, or an error when a change of the settings files still waits for a person to
 /// accept it. Call this before starting agents.
 ///
-/// A newly found value that waits is no error: the accepted one stays in force, and `notice` tells of the new one.
+/// A detected value that waits for a person is no error: the accepted value stays in force, and `notice` mentions the
+/// new value.
 pub fn require(root: &Path, data: Option<&Path>) -> Result<TrustView, Untrusted> {
     required(accepted(root, data)?)
 }
 
-/// Does the same with the values that `effective::find` found now.
+/// Returns the settings that take effect like `require`, but with the values that were detected now.
 pub fn require_with(root: &Path, data: Option<&Path>, detected: &DetectedDefaults) -> Result<TrustView, Untrusted> {
     if data.is_none() {
         return Err(Untrusted::Nowhere);
@@ -217,7 +240,8 @@ pub fn require_with(root: &Path, data: Option<&Path>, detected: &DetectedDefault
 }
 
 fn required(view: TrustView) -> Result<TrustView, Untrusted> {
-    // Without any accepted agent a found one must be accepted first.
+    // While accepted agents can work, a detected value may wait for its acceptance. Without an accepted agent, every
+    // change must be accepted first.
     let has_agents = !view.settings.team.agents.is_empty();
     let is_asked = |change: &&TrustChange| change.waits && !(has_agents && change.source == SettingSource::Detected);
     let of_files = view.changes.iter().filter(is_asked);
@@ -277,7 +301,8 @@ pub fn changed_scripts(
     changed_scripts_of(record, folders, PlacedCommand { words: command, folder: Path::new("") })
 }
 
-/// Does the same for a command that runs in a subfolder of the worktree.
+/// Returns the scripts whose current content no person accepted, for a command that runs in a subfolder of the
+/// worktree.
 pub fn changed_scripts_of(
     record: &Path,
     folders: ScriptFolders<'_>,

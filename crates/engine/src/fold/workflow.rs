@@ -1,4 +1,4 @@
-//! Turns the events of workflows into rows: plan, status, lock.
+//! Turns the events of workflows into database rows to write: plan, status, lock.
 
 use std::sync::Arc;
 
@@ -17,9 +17,17 @@ impl Fold<'_> {
         self.workflows.insert(workflow.id);
         self.workflow_details.insert(workflow.id);
         if workflow.standing {
-            // A later command of the same transaction finds the new list.
+            // Put the new standing list (the one workflow for single tasks) into the loaded state. So a later command
+            // of the same transaction finds it and does not create another one.
             self.world.learn(&WorkflowIdNeed::Standing, vec![workflow.id]);
         }
+    }
+
+    pub(super) fn branch_taken(&mut self, id: WorkflowId, branch: &str) {
+        self.workflow(id, |workflow| workflow.branch = Some(branch.to_owned()));
+        // Put the branch into the loaded state. So a later command of the same transaction finds that this workflow has
+        // the branch.
+        self.world.learn(&WorkflowIdNeed::WithBranch(branch.to_owned()), vec![id]);
     }
 
     pub(super) fn plan_set(&mut self, id: WorkflowId, summary: &str, tasks: u32) {
@@ -51,12 +59,14 @@ impl Fold<'_> {
         });
     }
 
-    /// Inserts the tasks of a piece, and counts their numbers as given.
+    /// Inserts the tasks of a piece (a part of a plan). Records the number of its last task as the last number that was
+    /// given.
     pub(super) fn insert(&mut self, piece: Arc<PlanPiece>, author: Option<Actor>, first: u32) {
         let tasks = u32::try_from(piece.tasks.len()).unwrap_or(u32::MAX);
         if tasks > 0 {
             let last = first.saturating_add(tasks - 1);
-            // A later command of the same transaction reads this answer and goes on from here.
+            // Put the last number into the loaded state. So a later command of the same transaction gives the next
+            // numbers.
             self.world.learn(&NumberNeed::LastTaskNumber, last);
             self.last_number = Some(last);
         }

@@ -136,7 +136,7 @@ impl Refusal {
             Self::VerificationRequired { .. } => AdviceRow(
                 "VERIFICATION_REQUIRED",
                 true,
-                "have the output verified, which completes the task: run `handover task verify TASK --output-ref REF` in its folder",
+                "have the output checked, which completes the task: run `handover task verify TASK --output-ref REF` in its folder",
             ),
             Self::ClaimLost { holder: Some(_), .. } => {
                 AdviceRow("CLAIM_LOST", false, "stop working on this task and get another (task_next)")

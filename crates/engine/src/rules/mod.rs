@@ -25,5 +25,6 @@ pub(crate) mod section;
 pub(crate) mod send_back;
 pub(crate) mod status;
 pub(crate) mod token;
+pub(crate) mod told_item;
 pub(crate) mod turn;
 pub(crate) mod workflow;

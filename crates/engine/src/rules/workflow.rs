@@ -2,7 +2,7 @@
 
 use crate::case::Case;
 use crate::check;
-use crate::command::{Course, CreateWorkflow};
+use crate::command::{Course, CreateWorkflow, Rights};
 use crate::event::Event;
 use crate::id::WorkflowId;
 use crate::json::Json;
@@ -36,6 +36,7 @@ pub(crate) fn create(case: &mut Case<'_>, create: &CreateWorkflow) -> Result<Rep
         draft: None,
         standing: false,
         archived: false,
+        branch: None,
         tasks: 0,
         open: 0,
         sequence: 0,
@@ -60,7 +61,8 @@ pub(crate) fn create(case: &mut Case<'_>, create: &CreateWorkflow) -> Result<Rep
     Ok(reply)
 }
 
-/// Returns the standing list, and creates it when the store has none.
+/// Returns the standing list, which is the one workflow that takes single tasks at any time. Creates it when the store
+/// has none.
 pub(crate) fn open_list(case: &mut Case<'_>) -> Result<Reply, DecisionStop> {
     if let Some(id) = case.world.ask(&WorkflowIdNeed::Standing)?.first() {
         let found = case.world.workflow(*id)?;
@@ -77,6 +79,7 @@ pub(crate) fn open_list(case: &mut Case<'_>) -> Result<Reply, DecisionStop> {
         draft: None,
         standing: true,
         archived: false,
+        branch: None,
         tasks: 0,
         open: 0,
         sequence: 0,
@@ -89,7 +92,8 @@ pub(crate) fn open_list(case: &mut Case<'_>) -> Result<Reply, DecisionStop> {
     Ok(reply)
 }
 
-/// Puts a workflow that is over away, or brings it back.
+/// Archives a workflow that is completed, failed or abandoned. With `archived` false, takes it out of the archive
+/// again.
 pub(crate) fn archive(case: &mut Case<'_>, id: WorkflowId, archived: bool) -> Result<Reply, DecisionStop> {
     let workflow = open(case, id)?;
     protect::workflow(case, &workflow, "archive", Steering::Archive)?;
@@ -105,6 +109,28 @@ pub(crate) fn archive(case: &mut Case<'_>, id: WorkflowId, archived: bool) -> Re
     }
     case.events.push(Event::WorkflowArchived { workflow: id, archived });
     Ok(Reply::WorkflowArchived { archived })
+}
+
+/// Gives a workflow the git branch into which the work of its tasks is merged. A workflow keeps its first branch, and
+/// two workflows of a store never have the same branch.
+pub(crate) fn take_branch(case: &mut Case<'_>, id: WorkflowId, branch: &str) -> Result<Reply, DecisionStop> {
+    if case.rights != Rights::Runner {
+        let problem = "only the runner gives a workflow its branch".to_owned();
+        return Err(Refusal::NotPermitted { problem }.into());
+    }
+    check::path("branch", branch)?;
+    let workflow = case.world.workflow(id)?;
+    if workflow.standing {
+        return Err(Refusal::state("the tasks of the standing list have a branch each").into());
+    }
+    if let Some(branch) = &workflow.branch {
+        return Ok(Reply::BranchTaken { branch: branch.clone() });
+    }
+    if let Some(workflow) = case.world.ask(&WorkflowIdNeed::WithBranch(branch.to_owned()))?.first() {
+        return Ok(Reply::BranchOfOther { workflow: *workflow });
+    }
+    case.events.push(Event::BranchTaken { workflow: id, branch: branch.to_owned() });
+    Ok(Reply::BranchTaken { branch: branch.to_owned() })
 }
 
 fn parallel(field: &str, limit: Option<u32>) -> Result<(), Refusal> {
@@ -217,7 +243,8 @@ pub(crate) fn steer(case: &mut Case<'_>, id: WorkflowId, course: Course) -> Resu
 /// If the workflow has no open tasks, marks it as completed, or as waiting for the merge of its pull requests. Returns
 /// the resulting status.
 pub(crate) fn settle(case: &mut Case<'_>, workflow: &Workflow, open: u32) -> Result<WorkflowStatus, DecisionStop> {
-    // The standing list waits for its next task.
+    // Skip the standing list (the one workflow for single tasks), because it is never completed: it waits for its next
+    // task.
     if open > 0 || workflow.standing || !workflow.status.is_running() {
         return Ok(workflow.status);
     }

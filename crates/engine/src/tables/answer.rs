@@ -4,6 +4,7 @@
 use super::Tables;
 use crate::id::TaskId;
 use crate::inbox::Mailbox;
+use crate::limits;
 use crate::list::ListQuery;
 use crate::turn::Turn;
 use crate::world::{Need, World};
@@ -47,6 +48,11 @@ impl Tables {
             Need::TurnRunning(task) => drop(world.running_turns.insert(*task, self.running_turn(*task).cloned())),
             Need::Section(name) => drop(world.sections.insert(name.clone(), self.sections.get(name).cloned())),
             Need::Approval(id) => drop(world.approvals.insert(*id, self.approvals.get(id).cloned())),
+            Need::ToldItems(way) => {
+                let most = usize::try_from(limits::TOLD_ITEMS_LOOKED_AT).unwrap_or(usize::MAX);
+                let rows = self.told_items.values().filter(|row| row.way == *way).take(most).cloned().collect();
+                world.told_items.insert(*way, rows);
+            }
             Need::Notice(id, channel) => {
                 world.notices.insert((*id, *channel), self.notices.get(&(*id, *channel)).cloned());
             }

@@ -83,6 +83,11 @@ impl Tables {
             TaskQuery::Named { name, limit } => {
                 page(self.tasks.values().filter(|task| task.name == *name), |task| task.id, |_| true, *limit)
             }
+            TaskQuery::Recent { statuses, before, limit } => {
+                let is_wanted = |task: &&Task| statuses.is_empty() || statuses.contains(&task.status());
+                let rows = self.tasks.values().filter(is_wanted);
+                page(rows, |task| Reverse(task.number), |Reverse(number)| number < before, *limit)
+            }
             TaskQuery::Held { limit } => {
                 let rows = self.tasks.values().filter(|task| task.holder().is_some());
                 page(rows, |task| (task.state.lease().map(|lease| lease.since), task.id), |_| true, *limit)

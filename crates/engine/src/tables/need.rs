@@ -1,5 +1,5 @@
 //! Answers needs (questions of a decision about the state) from the maps in memory, with the same results as a
-//! database. This file has the needs that are grouped by the type of their answer.
+//! database. This file has the needs whose answer is a list, a number, or true or false.
 
 use std::collections::BTreeSet;
 use std::ops::Bound;
@@ -122,7 +122,7 @@ impl Tables {
     pub(super) fn freed(&self, FreedNeed(id): FreedNeed) -> Vec<(TaskId, Status)> {
         let waiting = edges(&self.dependents, id).filter_map(|id| self.tasks.get(&id));
         let mut last: Vec<_> = waiting.filter(|task| task.unmet == 1).map(|task| (task.id, task.status())).collect();
-        // Sort the statuses as texts, as a database does.
+        // Sort the statuses as texts, because a database sorts them as texts, too.
         last.sort_unstable_by_key(|(id, status)| (status.as_str(), *id));
         first(last.into_iter(), limits::REPLAN_ROWS_MAX)
     }
@@ -166,6 +166,10 @@ impl Tables {
         match need {
             WorkflowIdNeed::Standing => {
                 first(self.workflows.values().filter(|workflow| workflow.standing).map(|workflow| workflow.id), 1)
+            }
+            WorkflowIdNeed::WithBranch(branch) => {
+                let has = |workflow: &&Workflow| workflow.branch.as_ref() == Some(branch);
+                first(self.workflows.values().filter(has).map(|workflow| workflow.id), 1)
             }
             WorkflowIdNeed::LockedBy(owner) => {
                 let owned = |workflow: &&Workflow| workflow.lock.as_ref().is_some_and(|lock| lock.owner == *owner);

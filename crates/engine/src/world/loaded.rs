@@ -1,4 +1,4 @@
-//! Tells whether the answer to a need (a question of a decision about the state) is loaded.
+//! Finds out whether the answer to a need (a question of a decision about the state) is already loaded.
 
 use super::{Need, TypedQuestion, World};
 use crate::list::ListQuery;
@@ -26,6 +26,7 @@ impl World {
             Need::Section(name) => self.sections.contains_key(name),
             Need::Approval(id) => self.approvals.contains_key(id),
             Need::Notice(id, channel) => self.notices.contains_key(&(*id, *channel)),
+            Need::ToldItems(way) => self.told_items.contains_key(way),
             Need::Reminder(conversation, part) => self.reminders.contains_key(&(conversation.clone(), part.clone())),
             Need::Runner(name) => self.runners.contains_key(name),
             Need::Review(id) => self.reviews.contains_key(id),

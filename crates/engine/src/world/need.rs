@@ -12,7 +12,7 @@ use crate::id::{
 use crate::inbox::{MailboxOwner, RecipientMatch};
 use crate::key::KeyId;
 use crate::list::ListQuery;
-use crate::notice::Channel;
+use crate::notice::{Channel, NoticeWay};
 use crate::time::Timestamp;
 
 /// One question to the store, with a limit on the size of its answer. A question about leases includes the time, so
@@ -46,6 +46,9 @@ pub enum Need {
     Approval(ApprovalId),
     /// The notice (a message to a person about an approval) that is sent over this channel.
     Notice(ApprovalId, Channel),
+    /// The items (things that need a person) about which a notice of this kind (command, screen or webhook) was sent,
+    /// sorted by name.
+    ToldItems(NoticeWay),
     /// The reminder (the counts of missing handoffs and progress reports) of a conversation (first text) and of a
     /// sub-agent in it (second text, empty for the conversation itself).
     Reminder(String, String),
@@ -54,11 +57,11 @@ pub enum Need {
     Round(ReviewId, u32),
     /// One finding of a review, by the id that the reviewing agent gave to the finding.
     Finding(ReviewId, String),
-    /// The condition of the project with this kind and subject.
+    /// The condition (a fact about the project that needs a person) with this kind and subject.
     Condition(ConditionKind, String),
-    /// The work of a task in git.
+    /// The delivery of a task, which is the record of its work in git.
     Delivery(TaskId),
-    /// The work of a whole workflow in git.
+    /// The delivery of a whole workflow, which is the record of its work in git.
     WorkflowDelivery(WorkflowId),
 
     TaskIds(TaskIdNeed),
@@ -93,16 +96,17 @@ pub enum TaskIdNeed {
     Dependents(TaskId),
     /// The task of the workflow that has this name.
     Named(WorkflowId, String),
-    /// Tasks whose lease has expired.
+    /// Tasks of a workflow whose lease has expired at this time.
     Expired(WorkflowId, Timestamp),
 }
 
 /// A need (a question to the store) for tasks with all their columns.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TaskRowNeed {
-    /// Tasks of a workflow that have globs of files and a claim in force at this time, paused tasks included.
+    /// Tasks of a workflow that name the files that they change, and that an agent holds at this time. A task counts
+    /// while its lease has not expired, or while it is paused.
     BusyFiles(WorkflowId, Timestamp),
-    /// Tasks that a new plan of the workflow would remove.
+    /// Pending tasks that no agent holds, and blocked tasks. A new plan of the workflow would remove these tasks.
     Removable(WorkflowId),
     Candidates(Candidates),
     /// The tasks that a task waits for, directly or through other tasks, and that are neither completed nor skipped.
@@ -116,7 +120,7 @@ pub enum TaskRowNeed {
 pub struct Candidates {
     pub workflow: WorkflowId,
     pub failed: bool,
-    /// The priority, sequence and id of a task. The answer begins after this task.
+    /// The priority, sequence and id of the task after which the answer begins. `None` begins at the first task.
     pub after: Option<(u8, u32, TaskId)>,
     pub limit: u32,
 }
@@ -131,8 +135,8 @@ pub struct UnmetNeed(pub TaskId);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FreedNeed(pub TaskId);
 
-/// A need (a question to the store) for the dependencies between open tasks of a workflow. Each pair has a task and a
-/// task that it waits for.
+/// A need (a question to the store) for the dependencies between open tasks of a workflow. The answer is a list of
+/// pairs: a task, and a task that it waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct OpenEdgeNeed(pub WorkflowId);
 
@@ -145,21 +149,23 @@ pub enum AgentIdNeed {
     OfSession(SessionId),
     /// Agents that belong to a conversation of a client, the last registered agent first.
     OfConversation(String),
-    /// Agents that registered by the client's call with this id.
+    /// Agents whose last registration was the client's tool call with this id.
     OfCall(String),
     /// Agents with this name and runtime, the last registered agent first.
     Same { name: String, runtime: String },
-    /// Registered agents with a role.
+    /// Registered agents that have this role.
     WithRole(String),
-    /// Registered agents that a message to several recipients can reach.
+    /// Registered agents that this filter of a broadcast selects.
     Matching(RecipientMatch),
 }
 
 /// A need (a question to the store) for the ids of workflows.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WorkflowIdNeed {
-    /// The standing list, the one workflow for single tasks. The answer is empty until the list is opened first.
+    /// The standing list, which is the one workflow for single tasks. The answer is empty until the list is created.
     Standing,
+    /// The workflow whose work is merged into this git branch.
+    WithBranch(String),
     /// Workflows whose lock has this owner.
     LockedBy(String),
     /// Workflows that have tasks with an expired lease.
@@ -199,7 +205,7 @@ pub enum ApprovalNeed {
 pub enum NumberNeed {
     /// The last number that was given to a task. 0 when the store never had a task. Removing a task does not change it.
     LastTaskNumber,
-    /// The number of conditions of the project.
+    /// The number of conditions, which are facts about the project that need a person.
     Conditions,
     /// The highest number `n` among the slugs (short names of agents) of the form `slug-n`.
     SlugNumber(String),
@@ -217,7 +223,7 @@ pub enum NumberNeed {
 pub enum BoolNeed {
     /// Asks whether a template has this name.
     TemplateNamed(String),
-    /// Asks whether an agent holds the maximum number of tasks.
+    /// Asks whether an agent already holds as many tasks as one agent may hold.
     HoldsMost(AgentId),
     /// Asks whether an active worktree of the workflow has a pull request.
     UnmergedRequest(WorkflowId),

@@ -1,4 +1,5 @@
-//! Shows answers in a short form: ids by the short names of the test script, times since the start of the script.
+//! Shows answers of the engine as short texts. Ids are shown as the short names of the test script, and times as the
+//! time since the start of the script.
 
 use engine::{Command, Refusal, Reply, Timestamp};
 
@@ -17,7 +18,7 @@ pub(crate) fn refusal(bench: &Bench, refusal: &Refusal) -> String {
     named(bench, &format!("{}: {refusal}", refusal.code()))
 }
 
-/// Replaces every id in the text by its short name.
+/// Replaces every id in the text by the short name that the test script uses for it.
 pub(crate) fn named(bench: &Bench, text: &str) -> String {
     let mut named = text.replace('\0', "\\0");
     for (id, name) in bench.names.iter().filter(|(id, _)| text.contains(id.as_str())) {
@@ -30,7 +31,7 @@ pub(crate) fn named(bench: &Bench, text: &str) -> String {
     named
 }
 
-/// Shows a time as `15m`, `90s` or `1500`.
+/// Shows a time since the start of the test script in its largest whole unit, for example as `15m`, `90s` or `1500`.
 pub(crate) fn time(time: Timestamp) -> String {
     match time.0 {
         0 => "0".to_owned(),
@@ -76,6 +77,8 @@ fn reply(bench: &mut Bench, command: &Command, reply: &Reply) -> String {
         Reply::ListOpened { status, made, .. } => {
             format!("{status}, {}", if *made { "new" } else { "was there" })
         }
+        Reply::BranchTaken { branch } => format!("on {branch}"),
+        Reply::BranchOfOther { workflow } => format!("another workflow has it: {workflow}"),
         Reply::WorkflowArchived { archived } => (if *archived { "archived" } else { "back" }).to_owned(),
         Reply::TaskAdded { sequence, .. } => format!("added as {sequence}"),
         Reply::TaskRemoved { rewired, .. } => format!("removed, {rewired} rewired"),
@@ -156,6 +159,9 @@ fn reply(bench: &mut Bench, command: &Command, reply: &Reply) -> String {
         Reply::NoticeSettled { next } => {
             next.map_or_else(|| "over".to_owned(), |next| format!("again at {}", time(next)))
         }
+        Reply::ItemsToTell { items } if items.is_empty() => "nothing to tell".to_owned(),
+        Reply::ItemsToTell { items } => format!("tell {}", list(items)),
+        Reply::ItemsUntold => "untold".to_owned(),
         Reply::ApprovalsExpired { expired, more } => format!("expired {expired}{}", or_nothing(*more, ", more")),
         Reply::ReviewOpened { review } => bench.numbered("review", "review", review),
         Reply::RoundStarted { tries, issued } => format!("try {tries}, given {}", list(issued)),

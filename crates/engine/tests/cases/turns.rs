@@ -4,7 +4,7 @@
 use engine::approval::{ApprovalDecision, ApprovalRequest, Source, Via};
 use engine::command::{AskApproval, RecordVerification, StartTurn};
 use engine::id::{ApprovalId, TurnId};
-use engine::notice::Channel;
+use engine::notice::{Channel, ItemTelling, ItemUntelling, NoticePace, NoticeWay};
 use engine::turn::{Purpose, Spent, TurnEnd, TurnResult};
 use engine::verification::Verdict;
 use engine::{Command, Json, Timestamp};
@@ -108,6 +108,20 @@ pub(crate) fn command(bench: &mut Bench, verb: &str, words: &mut Words) -> Resul
                 channel: Channel::parse(&channel).ok_or("no such channel")?,
                 tries: words.number("try")?.unwrap_or(1),
                 problem: words.named("problem"),
+            }
+        }
+        "tell" | "untell" => {
+            let way = words.word("a way")?;
+            let way = NoticeWay::parse(&way).ok_or("no such way")?;
+            let pace = if words.flag("now") { NoticePace::Now } else { NoticePace::Spaced };
+            let mut items = Vec::new();
+            while let Some(name) = words.maybe() {
+                items.push(name);
+            }
+            if verb == "tell" {
+                Command::TellItems(ItemTelling { way, items, pace })
+            } else {
+                Command::UntellItems(ItemUntelling { way, items })
             }
         }
         _ => Command::ExpireApprovals,

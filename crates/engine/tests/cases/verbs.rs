@@ -42,6 +42,10 @@ pub(crate) fn command(bench: &mut Bench, verb: &str, words: &mut Words) -> Resul
             Ok(Ok(Command::SetCondition { kind, subject, title: words.word("a title")?, detail }))
         }
         "open_list" => Ok(Ok(Command::OpenList)),
+        "take_branch" => {
+            let name = words.word("a workflow")?;
+            Ok(Ok(Command::TakeBranch { workflow: bench.workflow(&name), branch: words.word("a branch")? }))
+        }
         "put_away" | "bring_back" => {
             let name = words.word("a workflow")?;
             Ok(Ok(Command::ArchiveWorkflow { workflow: bench.workflow(&name), archived: verb == "put_away" }))
@@ -55,7 +59,7 @@ pub(crate) fn command(bench: &mut Bench, verb: &str, words: &mut Words) -> Resul
         "token" | "revoke" => token(bench, verb, words).map(Ok),
         "hear" | "over" | "sendback" | "goeson" | "gate" => crate::conversations::command(bench, verb, words).map(Ok),
         "turn" | "ended" | "verified" | "runner" | "gone" | "section" | "ask" | "approve" | "reject"
-        | "revoke_approval" | "consume" | "expire" | "see" | "take" | "settle" => {
+        | "revoke_approval" | "consume" | "expire" | "see" | "take" | "settle" | "tell" | "untell" => {
             crate::turns::command(bench, verb, words).map(Ok)
         }
         "send_back" | "take_as_is" | "merge" | "drop" | "wait_again" | "deliver" => {

@@ -1,4 +1,4 @@
-//! The lines of test scripts that show the state and change nothing.
+//! The verbs (command words) of test scripts that show the state and change nothing.
 
 use engine::approval::ApprovalState;
 use engine::inbox::{MailboxOwner, MessageState};
@@ -77,7 +77,7 @@ fn ask<Q: TypedQuestion<Answer: Clone>>(bench: &Bench, question: &Q) -> Q::Answe
     answer.clone()
 }
 
-/// Shows the work of a task, or of a whole workflow, in git.
+/// Shows the state of the work of a task, or of a whole workflow, in git.
 fn delivery(bench: &mut Bench, name: &str) -> String {
     if let Some(workflow) = bench.known("wf", name).and_then(|id| id.parse().ok()) {
         let found = bench.tables.workflow_deliveries.get(&workflow);
@@ -87,7 +87,7 @@ fn delivery(bench: &mut Bench, name: &str) -> String {
     bench.tables.deliveries.get(&task).map_or("none".to_owned(), crate::deliveries::shown)
 }
 
-/// Shows the numbers of all tasks, and the last number that was given.
+/// Shows the numbers of all tasks, and the last number that was given to a task.
 fn numbers(bench: &Bench) -> String {
     let mut tasks: Vec<&Task> = bench.tables.tasks.values().collect();
     tasks.sort_by_key(|task| task.number);
@@ -95,7 +95,7 @@ fn numbers(bench: &Bench) -> String {
     format!("{}; last {}", list(&shown), bench.tables.last_task_number)
 }
 
-/// Shows a review with its findings.
+/// Shows a review and its findings as one line of text.
 fn review(bench: &Bench, name: &str) -> Result<String, String> {
     let id = bench.known("review", name).and_then(|id| id.parse().ok()).ok_or("no such review")?;
     let found = bench.read(|world| engine::view::review(world, id))?;
@@ -110,7 +110,7 @@ fn review(bench: &Bench, name: &str) -> Result<String, String> {
     Ok(format!("{}, {} rounds, {} open{findings}", row.status, row.rounds, row.open))
 }
 
-/// Shows the task, workflow, agent, workspace or approval of this name.
+/// Shows the state of the task, workflow, agent, workspace or approval that has this short name in the script.
 fn state(bench: &mut Bench, name: &str) -> Result<String, String> {
     let id = |kind| bench.known(kind, name);
     if let Some(task) = id("tk").and_then(|id| bench.tables.tasks.get(&id.parse().ok()?)) {
@@ -120,6 +120,7 @@ fn state(bench: &mut Bench, name: &str) -> Result<String, String> {
         let mut parts = vec![found.status.to_string(), format!("{} tasks, {} open", found.tasks, found.open)];
         parts.extend(found.standing.then(|| "standing".to_owned()));
         parts.extend(found.archived.then(|| "archived".to_owned()));
+        parts.extend(found.branch.as_ref().map(|branch| format!("on {branch}")));
         parts.extend(found.parallel_max.map(|limit| format!("limit {limit}")));
         let lock = found.lock.as_ref().filter(|lock| lock.until > bench.now);
         parts.extend(lock.map(|lock| format!("locked by {} until {}", lock.owner, time(lock.until))));
@@ -272,7 +273,7 @@ fn fill(bench: &mut Bench, name: &str, words: &mut Words) -> String {
     }
 }
 
-/// Shows the events that were logged since the last `log` line, grouped by topic.
+/// Shows the events that were logged since the script's last `log` line, grouped by topic (log).
 fn log(bench: &mut Bench) -> String {
     let mut shown: Vec<String> = Vec::new();
     let entries = std::mem::take(&mut bench.log);

@@ -51,7 +51,7 @@ impl Crew {
     }
 
     fn claim(&mut self, tables: &Tables) -> Option<Command> {
-        // Mostly pick a task that looks free, so that most runs of the simulator make progress.
+        // Mostly pick a task that looks free, so that most runs of the simulator complete some tasks.
         let free = |task: &&engine::task::Task| task.status() == Status::Pending && task.unmet == 0;
         let free: Vec<_> = tables.tasks.values().filter(free).map(|task| task.id).collect();
         let task = if self.rng.percent(60) { self.rng.pick(&free).copied() } else { None };
@@ -62,8 +62,8 @@ impl Crew {
         Some(Command::Claim { task })
     }
 
-    /// Returns a write that an agent makes as the holder of a task, with the attempt number that the agent believes it
-    /// holds.
+    /// Returns a command by which an agent writes to a task as its holder. The command names the attempt number that
+    /// the agent believes it holds.
     fn write(&mut self, tables: &Tables, place: usize) -> Option<Command> {
         let (task, attempt) = self.aim(tables, place)?;
         Some(match self.rng.below(100) {
@@ -113,7 +113,7 @@ impl Crew {
         }
     }
 
-    /// Returns a text for a random argument. Sometimes returns a blank text or `None`.
+    /// Returns a random text for an argument of a command. Sometimes returns a blank text or `None`.
     fn text(&mut self) -> Option<String> {
         match self.rng.below(100) {
             0..6 => None,
@@ -215,7 +215,7 @@ impl Crew {
         self.order(Caller::with_rights(Rights::Engine), Command::Sweep { workflow }, None)
     }
 
-    /// Returns a command that sets or changes a plan, or pauses or resumes a workflow.
+    /// Returns a command that sets or changes a plan, or that suspends or resumes a workflow.
     #[expect(clippy::too_many_lines, reason = "one row for each act")]
     pub(crate) fn manage(&mut self, tables: &Tables) -> Order {
         let planning = |id: &engine::id::WorkflowId| {
@@ -262,8 +262,8 @@ impl Crew {
                 let status =
                     if stopped { Some(&WorkflowStatus::InProgress) } else { self.rng.pick(WorkflowStatus::ALL) };
                 let status = status.copied().unwrap_or(WorkflowStatus::Paused);
-                // An abandoned workflow never runs again. If too many workflows were abandoned, the run of the
-                // simulator would test little.
+                // Turn most abandonments into suspensions, because an abandoned workflow never runs again. If too many
+                // workflows were abandoned, the run of the simulator would test little.
                 let status = if status == WorkflowStatus::Abandoned && self.rng.percent(80) {
                     WorkflowStatus::Paused
                 } else {
@@ -293,6 +293,10 @@ impl Crew {
                     Command::SetCondition { kind, subject, title: "it fails".to_owned(), detail: json("{}") }
                 }
             }
+            96 => {
+                let command = Command::TakeBranch { workflow, branch: format!("handover/{}", self.rng.below(3)) };
+                return self.order(Caller::with_rights(Rights::Runner), command, None);
+            }
             94 => Command::ArchiveWorkflow { workflow, archived: self.rng.percent(60) },
             _ => Command::UnlockWorkflow { workflow, owner: "a person".to_owned() },
         };
@@ -301,8 +305,8 @@ impl Crew {
         self.order(caller, command, place)
     }
 
-    /// Returns the command that sets a plan at once, or queues several commands that each store some tasks of it.
-    /// Between these commands, other callers may try to use tasks of the unfinished plan, which must stay hidden.
+    /// Returns a command that sets a whole plan, or queues several commands that each store some tasks of it. Between
+    /// these commands, other callers may try to use tasks of the unfinished plan, which must stay hidden.
     fn set_plan(&mut self, tables: &Tables, workflow: engine::id::WorkflowId) -> Order {
         let (tasks, seed) = (self.plan(), self.rng.seed());
         let Some(piece) = plans::rows(tasks, workflow, Timestamp(self.now), seed) else {
@@ -332,8 +336,8 @@ impl Crew {
         if let Some(task) = hidden.filter(|_| self.rng.percent(30)) {
             commands.push(Command::Move { task, attempt: None, to: Target::Skipped { reason: self.text() } });
         }
-        // Sometimes the planner dies before it sends the command that completes its plan. In that case its unfinished
-        // plan stays in the store.
+        // In one of five cases, leave out the command that completes the plan, as if the planner had died. Its
+        // unfinished plan then stays in the store.
         if self.rng.percent(80) {
             commands.push(Command::CommitPlan {
                 workflow,

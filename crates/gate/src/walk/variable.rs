@@ -7,14 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{CommandWalk, WalkScope};
 use crate::command::Arg;
-use crate::programs::options::base;
 use crate::shell::script::ProgramText;
 use crate::shell::word::{ShellWord, WordPiece};
 use crate::spot::{PathSpot, home};
 
 /// The largest number of values that are kept for one variable. With more, the value of the variable counts as unknown.
 const VALUES_MAX: usize = 16;
-/// Variables that bash itself sets. Their values count as unknown.
+/// Variables that bash itself sets. A value that the command text assigns to one of them is not used.
 const BY_ITSELF: &str = "\
     _ RANDOM SRANDOM SECONDS LINENO REPLY MAPFILE OPTARG OPTIND COPROC FUNCNAME PIPESTATUS DIRSTACK EPOCHSECONDS \
     EPOCHREALTIME HISTCMD UID EUID PPID GROUPS PWD OLDPWD HOME IFS";
@@ -26,7 +25,7 @@ const ROUNDS_MAX: usize = 64;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum VariableValue {
     Text(String),
-    /// A path that fits a file name pattern, such as `*.txt`.
+    /// The variable holds one of the paths that fit a file name pattern, such as `*.txt`.
     Entry(PathSpot),
 }
 
@@ -57,7 +56,8 @@ impl VariableValues {
     }
 
     fn add(&mut self, name: &str, value: Option<VariableValue>) {
-        // After `TMPDIR` is set, the folder in which `mktemp` creates files is unknown, so all values count as unknown.
+        // When the command text sets `TMPDIR`, the folder in which `mktemp` creates files is unknown. So the values of
+        // all variables count as unknown, because a variable may hold the output of `mktemp`.
         self.lost |= name == "TMPDIR";
         let values = self.given.entry(name.to_owned()).or_insert_with(|| Some(Vec::new()));
         match (values.as_mut(), value) {
@@ -66,7 +66,7 @@ impl VariableValues {
         }
     }
 
-    /// Records that the command text assigns a word to a variable.
+    /// Records that the command text assigns a word to a shell variable.
     pub(super) fn give(&mut self, name: &str, word: Option<&ShellWord>, functions: &BTreeSet<String>) {
         let value = word.and_then(|word| word.literal().or_else(|| temporary(word, functions)));
         self.add(name, value.map(VariableValue::Text));
@@ -119,7 +119,8 @@ impl CommandWalk {
         self.bound.remove(name);
     }
 
-    /// Returns the facts about a word. The known values of the variables in the word are inserted first.
+    /// Returns the facts about a word of a command that are known before the command runs. Known values of variables in
+    /// the word are inserted first.
     pub(super) fn arg(&self, word: &ShellWord, scope: &WalkScope) -> Arg {
         let mut arg = Arg::of(self.filled(word, scope).as_ref().unwrap_or(word));
         if arg.text.is_none() && arg.spot.is_none() {
@@ -194,7 +195,7 @@ impl CommandWalk {
     fn values_of(&self, name: &str, at: usize, word: &ShellWord, scope: &WalkScope) -> Option<Vec<VariableValue>> {
         let first = is_first(word, at);
         // `$PWD` is the current folder of the shell, and `$HOME` is the home folder. Both are known, because a command
-        // text that sets them needs approval.
+        // text that sets them needs a person's approval.
         let ends = word.pieces.get(at + 1).is_none_or(
             |next| matches!(next, WordPiece::Plain(text) | WordPiece::Quoted(text) if text.starts_with('/')),
         );
@@ -224,7 +225,7 @@ fn range(word: &ShellWord) -> Option<Vec<String>> {
     (from <= to && to - from < 16).then(|| (from..=to).map(|number| number.to_string()).collect())
 }
 
-/// Returns the text that the value of a variable gives inside a word. Returns None if the variable is not quoted and
+/// Returns the text that the value of a variable inserts into a word. Returns None if the variable is not quoted and
 /// bash would split the value or expand patterns in it.
 fn text_of(value: &VariableValue, quoted: bool, first: bool) -> Option<&String> {
     let VariableValue::Text(text) = value else { return None };
@@ -247,7 +248,7 @@ fn with_entry(word: &ShellWord, at: usize, spot: PathSpot) -> Option<PathSpot> {
     Some(if behind.is_empty() { PathSpot::Matching { folder, pattern } } else { PathSpot::Inside(folder) })
 }
 
-/// Returns one folder that contains all of the given paths.
+/// Returns the innermost folder that contains all of the given paths.
 fn together(spots: &[PathSpot]) -> Option<PathSpot> {
     let mut common: Option<Vec<String>> = None;
     for spot in spots {
@@ -278,7 +279,7 @@ fn temporary(word: &ShellWord, functions: &BTreeSet<String>) -> Option<String> {
     let ([WordPiece::Unknown], [script]) = (word.pieces.as_slice(), word.inner.as_slice()) else { return None };
     let words = words_of(script)?;
     let (program, rest) = words.split_first()?;
-    if base(program) != "mktemp" || program != "mktemp" || functions.contains("mktemp") {
+    if program != "mktemp" || functions.contains("mktemp") {
         return None;
     }
     let (options, operands): (Vec<&String>, Vec<&String>) = rest.iter().partition(|word| word.starts_with('-'));

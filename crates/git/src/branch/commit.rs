@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
+use super::copied_history::replace_commits_with_copies;
 use super::copies::{copied_paths, leave_out};
 use super::look::{Unmerged, filtered, look, lossy, names};
 use super::quiet::quiet;
@@ -17,8 +18,9 @@ use crate::program::{Git, GitCall};
 const LEFT_MAX: usize = 500;
 
 /// Commits all changes in the worktree except ignored files, submodules and files that need a filter program. When a
-/// merge is in progress, the commit gets both parents. A repeated call finds nothing to commit. Files
-/// that Handover copied into the worktree are never committed; the result names those that git would have committed.
+/// merge is in progress, the commit gets both parents. A repeated call finds nothing to commit. Files that Handover
+/// copied into the worktree are never committed; the result names the ones that git would have committed. If the agent
+/// committed such a file itself, one commit without the file replaces the commits of the task.
 pub async fn commit(
     git: &Git,
     workspace: &TaskWorkspace,
@@ -60,7 +62,10 @@ pub async fn commit(
     let staged = ["diff", "--cached", "--quiet", "--no-ext-diff", "--ignore-submodules=none", "HEAD", "--"];
     let staged = GitCall::read(&workspace.path, &staged).here_only().set(&quiet.settings).run(git).await?;
     match (staged.code(), &look.merging) {
-        (Some(0), None) => return Ok(CommitResult::Clean { head: look.head, left }),
+        (Some(0), None) => {
+            let head = replace_commits_with_copies(git, workspace, look.head, (message, author)).await?;
+            return Ok(CommitResult::Clean { head, left });
+        }
         (Some(0 | 1), _) => {}
         (Some(_) | None, _) => return Err(staged.failure()),
     }
@@ -69,10 +74,11 @@ pub async fn commit(
     author.environment(call.here_only().set(&quiet.settings)).run(git).await?.whole()?;
     let head =
         GitCall::read(&workspace.path, &["rev-parse", "--verify", "HEAD"]).here_only().run(git).await?.whole()?;
-    Ok(CommitResult::Commit { head: head.text(), left })
+    let head = replace_commits_with_copies(git, workspace, head.text(), (message, author)).await?;
+    Ok(CommitResult::Commit { head, left })
 }
 
-/// Tells whether the agent fixed the conflict of an unmerged file: the file has no conflict markers, and it differs
+/// Returns true when the agent fixed the conflict of an unmerged file: the file has no conflict markers, and it differs
 /// from the version on the task's branch. If the agent keeps that version, or if one side removed the file, the agent
 /// must run `git add` or `git rm`; git then no longer lists the file as unmerged.
 pub(super) async fn is_mended(git: &Git, folder: &Path, file: &Unmerged) -> Result<bool, GitProblem> {

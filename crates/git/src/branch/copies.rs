@@ -1,8 +1,9 @@
-//! Files that Handover copies from the person's checkout into a worktree, such as `.env`. They may have secrets, so no
-//! commit contains them.
+//! Copies files such as `.env` from the person's checkout into a worktree. They may have secrets, so no commit contains
+//! them.
 //!
-//! The list of the copied files is kept with git's data of the worktree, so every commit finds it, also after a restart.
-//! It is written before the first file is copied.
+//! A list of the copied files is stored with git's data of the worktree. Every function that commits reads this list,
+//! even after a restart. The list is written before the first file is copied, so that a crash never leaves a copied
+//! file that is not in the list.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -23,20 +24,21 @@ use crate::repository::path;
 /// The name of the file with the list of copied files, in git's folder for the worktree.
 const LIST: &str = "handover-copied.json";
 /// The maximum number of paths in one git call. Further paths go into further calls.
-const CHUNK: usize = 500;
-/// The maximum number of files that are copied into one worktree. Settings and secrets are a handful of files.
+pub(super) const CHUNK: usize = 500;
+/// The maximum number of files that are copied into one worktree. More files are an error, because settings and secrets
+/// are only a handful of files.
 pub const COPIED_FILES_MAX: usize = 1_000;
-/// The maximum number of bytes that are copied into one worktree. More would be data or dependencies, which the setup
-/// makes there.
+/// The maximum number of bytes that are copied into one worktree. More bytes would be data or dependencies, which the
+/// setup commands create in the worktree.
 pub const COPIED_BYTES_MAX: u64 = 64 << 20;
 
-/// The treatment of a copy that is in the worktree already.
+/// The rule for a file that was already copied into the worktree before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CopyMode {
-    /// Every file is copied: other work begins in the worktree.
+    /// Copy every file again, because a new task starts in the worktree.
     Replace,
-    /// A file is copied when it changed in the person's checkout since the last copy. A copy that the agent changed
-    /// stays, because the same work continues.
+    /// Copy a file only when it changed in the person's checkout since the last copy. A copy that the agent changed
+    /// stays, because the same task continues in the worktree.
     Update,
 }
 
@@ -53,19 +55,19 @@ pub struct CopyReport {
 pub enum CopySkip {
     /// Git does not ignore the file in the worktree, so it could be committed.
     NotIgnored,
-    /// The path is not below the checkout, or it belongs to git.
+    /// The path is not below the checkout, or it is inside of a `.git` folder.
     Outside,
-    /// The path goes through a symbolic link in one of the two folders.
+    /// The path leads through a symbolic link, in the person's checkout or in the worktree.
     Link,
     /// There is no such file, or it is a folder or a device.
     NoFile,
 }
 
-/// The copied files of a worktree, each with the fingerprint of its source at the last copy.
+/// The copied files of a worktree, each with the fingerprint that its original had at the last copy.
 type CopyList = BTreeMap<String, String>;
 
-/// Copies files from the person's checkout into a worktree. `paths` are relative to both. Only files are copied that git
-/// ignores in the worktree; links are never followed. Permissions are kept.
+/// Copies files from the person's checkout into a worktree. `paths` are relative to both folders. Only files that git
+/// ignores in the worktree are copied. Symbolic links are never followed, and permissions are kept.
 pub async fn copy_into(
     git: &Git,
     (root, worktree): (&Path, &Path),
@@ -142,7 +144,7 @@ enum CopyStep {
         fingerprint: String,
         length: u64,
     },
-    /// The source did not change since the last copy.
+    /// The file in the person's checkout did not change since the last copy, so it is not copied again.
     Same {
         length: u64,
     },
@@ -155,7 +157,7 @@ fn copy_one((root, worktree): (&Path, &Path), path: &str, known: Option<&str>, r
     let Some((source, name)) = open_parent(root, path, MissingFolder::Refuse)? else {
         return Ok(CopyStep::Skipped(CopySkip::NoFile));
     };
-    // Opening a named pipe would wait for its writer without this flag.
+    // `NONBLOCK`: without this flag, opening a named pipe would wait for its writer.
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = match rustix::fs::openat(&source, &name, flags, Mode::empty()) {
         Ok(file) => File::from(file),
@@ -189,7 +191,7 @@ fn copy_one((root, worktree): (&Path, &Path), path: &str, known: Option<&str>, r
         Err(Errno::ISDIR) => return Ok(CopyStep::Skipped(CopySkip::NoFile)),
         Err(error) => return Err(error.into()),
     }
-    // The file is created new, so that nothing is written through a link that appears now.
+    // `EXCL` creates a new file, so that nothing is written through a link that another process has just put there.
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut copy = File::from(rustix::fs::openat(&target, &name, flags, Mode::RUSR | Mode::WUSR)?);
     copy.write_all(&text)?;
@@ -197,7 +199,7 @@ fn copy_one((root, worktree): (&Path, &Path), path: &str, known: Option<&str>, r
     Ok(CopyStep::Copied { fingerprint, length })
 }
 
-/// The treatment of a folder on the way to a file that does not exist.
+/// The rule for a folder of a path that does not exist: refuse the path, or create the folder.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum MissingFolder {
     Refuse,
@@ -226,7 +228,7 @@ fn open_parent(root: &Path, path: &str, missing: MissingFolder) -> io::Result<Op
     Ok(Some((folder, name.to_owned())))
 }
 
-/// Returns the reason why a path cannot be copied, from the path and the folders on its way.
+/// Returns the reason why a file with this path must not be copied, or `None` when it may be copied.
 fn refusal(root: &Path, worktree: &Path, path: &str) -> Option<CopySkip> {
     let is_plain = |part: Component<'_>| match part {
         Component::Normal(name) => !name.eq_ignore_ascii_case(".git"),
@@ -252,9 +254,11 @@ fn refusal(root: &Path, worktree: &Path, path: &str) -> Option<CopySkip> {
 async fn ignored(git: &Git, worktree: &Path, paths: &[String]) -> Result<BTreeSet<String>, GitProblem> {
     let plain_names = [("core.quotePath".to_owned(), "false".to_owned())];
     let call = |arguments: &[&str]| GitCall::read(worktree, arguments).here_only().set(&plain_names);
-    // With `./` in front, a name that begins with a colon is no pattern for git. Git prints the name in the same form.
+    // The prefix `./` keeps git from reading a name that begins with a colon as a pattern. Git prints the name with the
+    // same prefix.
     let spelled = |path: &str| format!("./{path}");
-    // Git prints one name a line, and puts a name with such a character in quotes. Ask for each of those names alone.
+    // Git prints one name on each line, and puts a name with a control character, a quote or a backslash in quotes. Ask
+    // for each such name in a separate call.
     let is_odd = |path: &String| path.chars().any(|c| c.is_control() || c == '"' || c == '\\');
     let (odd, plain): (Vec<&String>, Vec<&String>) = paths.iter().partition(|path| is_odd(path));
     let mut found = BTreeSet::new();
@@ -293,7 +297,8 @@ fn read_list(file: &Path) -> Result<CopyList, GitProblem> {
     }
 }
 
-/// Writes the list to a temporary file first and then renames that file, so that a stop never leaves half of a list.
+/// Writes the list of copied files. Writes a temporary file first and renames it, so that a crash never leaves half of
+/// a list.
 fn write_list(file: &Path, list: &CopyList) -> Result<(), GitProblem> {
     let whole = file.with_extension("new");
     let text = serde_json::to_string(list).map_err(|error| failed(file, &error.into()))?;
@@ -304,8 +309,8 @@ fn failed(path: &Path, error: &io::Error) -> GitProblem {
     GitProblem::PathUnusable { path: path.to_owned(), problem: error.to_string() }
 }
 
-/// Removes copied files from an index; the files themselves stay. Returns the paths that the index had. `call` makes a
-/// git call with that index.
+/// Removes copied files from a git index; the files on the disk stay. Returns the removed paths. `call` makes a git
+/// call that uses this index.
 pub(super) async fn leave_out(
     git: &Git,
     call: impl Fn(&[&str]) -> GitCall,

@@ -1,5 +1,6 @@
-//! The branches of tasks and plans, named after the words that a person wrote.
+//! Names the branches of tasks and plans after the words that a person wrote.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use unicode_normalization::UnicodeNormalization as _;
@@ -10,15 +11,16 @@ use crate::name::check_branch;
 use crate::program::{Git, GitCall};
 use crate::repository::{GitRepository, reference};
 
-/// The maximum number of characters of the words in a branch name. A longer name is hard to read in a list.
+/// The maximum number of characters that a task's or plan's name contributes to a branch name. A longer name would be
+/// hard to read in a list.
 const SLUG_CHARS_MAX: usize = 50;
-/// The maximum number of names that are tried when branches with the same words exist; after them naming fails.
+/// The maximum number of names that are tried when other branches have the same words. After these tries, naming fails.
 const NUMBERS_MAX: u32 = 100;
 
-/// The work that a branch is for.
+/// The task or the plan that a branch is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BranchSubject<'a> {
-    /// A task of the standing list, with the number that people type.
+    /// A task of the standing list (the workflow for single tasks), with the number that people type.
     Task {
         number: u64,
         name: &'a str,
@@ -36,34 +38,45 @@ pub fn subject_branch(subject: BranchSubject<'_>) -> String {
     }
 }
 
-/// Creates the branch for a task or plan at a commit, or returns it when it exists and `is_ours` says that an earlier
-/// call created it. When other work has a branch with that name, the name gets the number 2, 3 and so on.
-pub async fn start_branch(
-    git: &Git,
-    repository: &Path,
-    subject: BranchSubject<'_>,
-    commit: &str,
-    is_ours: impl Fn(&str) -> bool,
-) -> Result<BranchTip, GitProblem> {
+/// A request to create the branch of a task or plan.
+#[derive(Debug, Clone, Copy)]
+pub struct BranchStart<'a> {
+    pub subject: BranchSubject<'a>,
+    /// The commit at which the branch starts.
+    pub commit: &'a str,
+    /// A text on one line that identifies the work. Git keeps it in the log of the branch, so that a later call for the
+    /// same work finds the branch that a killed process created.
+    pub owner: &'a str,
+    /// The names that belong to other work although no branch has them now.
+    pub taken: &'a BTreeSet<String>,
+}
+
+/// Creates the branch for a task or plan, or returns the branch that an earlier call with the same owner created. When
+/// other work has a branch with that name, the name gets the number 2, 3 and so on.
+pub async fn start_branch(git: &Git, repository: &Path, start: BranchStart<'_>) -> Result<BranchTip, GitProblem> {
     let repository = GitRepository::find(git, repository).await?;
-    let first = subject_branch(subject);
+    let first = subject_branch(start.subject);
     check_branch(&first)?;
     if repository.commit(git, &reference(PREFIX)).await?.is_some() {
         let problem = format!("cannot be {first}, because the branch {PREFIX} exists and git cannot keep both names");
         return Err(GitProblem::input("branch", problem));
     }
+    let mark = format!("handover: started for {}", start.owner);
     for number in 1..=NUMBERS_MAX {
         let branch = if number == 1 { first.clone() } else { format!("{first}-{number}") };
+        if start.taken.contains(&branch) {
+            continue;
+        }
         let name = reference(&branch);
         // The last argument of `git update-ref` is the expected old value of the branch. An empty value means that the
         // branch must not exist. So when two processes choose the same name, only one of them gets it.
-        let arguments = ["update-ref", "-m", "handover: started", "--create-reflog", "--end-of-options"];
-        let made = GitCall::write(&repository.home, &arguments).and(&name).and(commit).and("").run(git).await?;
+        let arguments = ["update-ref", "-m", &mark, "--create-reflog", "--end-of-options"];
+        let made = GitCall::write(&repository.home, &arguments).and(&name).and(start.commit).and("").run(git).await?;
         if made.is_success() {
-            return Ok(BranchTip { branch, tip: commit.to_owned() });
+            return Ok(BranchTip { branch, tip: start.commit.to_owned() });
         }
         match repository.commit(git, &name).await? {
-            Some(tip) if is_ours(&branch) => return Ok(BranchTip { branch, tip }),
+            Some(tip) if has_mark(git, &repository, &name, &mark).await? => return Ok(BranchTip { branch, tip }),
             Some(_) => {}
             // Git cannot keep this name and a name below it, such as `handover/a` and `handover/a/b`.
             None if has_names_below(git, &repository, &name).await? => {}
@@ -73,13 +86,21 @@ pub async fn start_branch(
     Err(GitProblem::BranchExists { branch: format!("{first}-{NUMBERS_MAX}"), checked_out: None })
 }
 
+/// Tells whether the first entry in git's log of a branch is `mark`, the message with which the branch of an owner is
+/// created.
+async fn has_mark(git: &Git, repository: &GitRepository, name: &str, mark: &str) -> Result<bool, GitProblem> {
+    let call = GitCall::read(&repository.home, &["log", "--walk-reflogs", "--format=%gs"]).and(name).and("--");
+    let output = call.run(git).await?;
+    Ok(output.is_success() && output.text().lines().last() == Some(mark))
+}
+
 async fn has_names_below(git: &Git, repository: &GitRepository, name: &str) -> Result<bool, GitProblem> {
     let call = GitCall::read(&repository.home, &["for-each-ref", "--count=1", "--"]).and(format!("{name}/"));
     Ok(!call.run(git).await?.whole()?.stdout.is_empty())
 }
 
-/// Returns the words of a name as lower case ASCII letters, digits and single dashes. Letters with marks lose the
-/// marks, and letters of other scripts are left out.
+/// Returns a name as lower case ASCII letters, digits and single dashes. Letters with accents lose the accents, and
+/// letters of other scripts are left out.
 fn slug(name: &str, empty: &str) -> String {
     let mut slug = String::new();
     for c in name.to_lowercase().nfkd() {
@@ -90,7 +111,7 @@ fn slug(name: &str, empty: &str) -> String {
         }
     }
     if slug.len() > SLUG_CHARS_MAX {
-        // Cut between two words when there is a dash before the limit.
+        // Cut the name between two words, if there is a dash before the limit.
         let end = slug[..=SLUG_CHARS_MAX].rfind('-').unwrap_or(SLUG_CHARS_MAX);
         slug.truncate(end);
     }

@@ -1,4 +1,4 @@
-//! The state of a worktree as a git tree: taken without changing the worktree, committed later, or put back.
+//! Stores the state of a worktree as a git tree. A later call commits this tree or puts the files back to it.
 //!
 //! ```text
 //! agent ends ── tree_of ── checks run and leave files ── commit_tree ── restore_tree
@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 use super::commit::is_mended;
+use super::copied_history::replace_commits_with_copies;
 use super::copies::{copied_paths, leave_out};
 use super::look::{STATUS, WorktreeLook, filtered, look, lossy, names};
 use super::quiet::{Quiet, quiet};
@@ -24,7 +25,7 @@ use crate::repository::{GitRepository, path, reference};
 use crate::{GitProblem, STATE};
 
 /// Git settings that make git notice every changed file, even when the configuration would make git skip some of them.
-/// The temporary index has no extensions that belong to the worktree's own index.
+/// They also keep extensions of the worktree's own index out of the temporary index.
 const SEEN: &[(&str, &str)] = &[
     ("core.trustctime", "true"),
     ("core.checkStat", "default"),
@@ -35,19 +36,19 @@ const SEEN: &[(&str, &str)] = &[
 /// The maximum number of paths in one git call. Further paths go into further calls.
 const CHUNK: usize = 500;
 
-/// The state of a worktree as a git tree.
+/// The state of a worktree as a git tree (git's id of a set of files).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorktreeTree {
     /// The id of the tree. It has every file of the worktree that git does not ignore, except the paths in `left`.
     pub tree: String,
-    /// The changed paths that are not in the tree.
+    /// The changed paths that are not in the tree, each with the reason.
     pub left: Vec<UncommittedPath>,
     /// The files with conflicts of an unfinished merge that the agent has not fixed. The tree has them with their
     /// conflict markers.
     pub unmended: Vec<String>,
 }
 
-/// The folder whose files become a tree.
+/// The folder whose files are stored as a git tree.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum TreeSource<'a> {
     Worktree(&'a Path),
@@ -59,14 +60,14 @@ pub(crate) enum TreeSource<'a> {
     },
 }
 
-/// A tree of a worktree, and the temporary index that git made the tree from.
+/// A git tree of a worktree, and the temporary index from which git made the tree.
 #[derive(Debug)]
 pub(crate) struct TreeSnapshot {
     pub(crate) found: WorktreeTree,
     scratch: ScratchIndex,
 }
 
-/// A temporary index, and the settings for git calls with it.
+/// A temporary git index, and the settings for git calls that use it.
 #[derive(Debug)]
 struct ScratchIndex {
     place: TempDir,
@@ -81,8 +82,8 @@ pub async fn tree_of(git: &Git, worktree: &Path) -> Result<WorktreeTree, GitProb
     Ok(snapshot(git, TreeSource::Worktree(worktree)).await?.found)
 }
 
-/// Commits exactly the given tree on the task's branch, also when the files of the worktree changed since. The files stay
-/// as they are. A repeated call finds the tree committed.
+/// Commits exactly the given tree on the task's branch, even when the files of the worktree changed since. The files
+/// stay as they are. A repeated call finds that the tree is already committed.
 pub async fn commit_tree(
     git: &Git,
     workspace: &TaskWorkspace,
@@ -110,16 +111,18 @@ pub async fn commit_tree(
         call.and(&new).and(&look.head).run(git).await?.whole()?;
         new
     };
-    // The index still describes the commit before. This call changes no file, and it ends a merge in progress.
+    // The index of the worktree still describes the previous commit. `git reset --mixed` updates the index, changes no
+    // file, and ends a merge in progress.
     let reset = GitCall::write(&workspace.path, &["reset", "--quiet", "--mixed"]).here_only().set(&quiet.settings);
     reset.run(git).await?.whole()?;
+    let head = replace_commits_with_copies(git, workspace, head, (message, author)).await?;
     let left = Vec::new();
     Ok(if is_done { CommitResult::Clean { head, left } } else { CommitResult::Commit { head, left } })
 }
 
-/// Puts the files of a worktree back to a tree from [`tree_of`]: removes files that came since, and restores files that
-/// changed since. Ignored files, copied files and the paths that are in no tree stay. Returns the paths that differ and
-/// could not be put back, because they are in no tree.
+/// Puts the files of a worktree back to a tree that [`tree_of`] returned. Removes new files and restores changed files.
+/// Does not change ignored files, files that Handover copied, submodules and files that need a filter program. Returns
+/// the changed paths that could not be put back.
 pub async fn restore_tree(git: &Git, worktree: &Path, tree: &str) -> Result<Vec<UncommittedPath>, GitProblem> {
     let now = snapshot(git, TreeSource::Worktree(worktree)).await?;
     if now.found.tree != tree {
@@ -130,7 +133,7 @@ pub async fn restore_tree(git: &Git, worktree: &Path, tree: &str) -> Result<Vec<
     Ok(now.found.left)
 }
 
-/// Makes a tree of the files in a folder.
+/// Stores the files of a folder as a git tree. Also returns the temporary index that was used.
 pub(crate) async fn snapshot(git: &Git, source: TreeSource<'_>) -> Result<TreeSnapshot, GitProblem> {
     let scratch = ScratchIndex::new(git, source).await?;
     scratch.show_hidden(git).await?;
@@ -153,8 +156,8 @@ pub(crate) async fn snapshot(git: &Git, source: TreeSource<'_>) -> Result<TreeSn
         add = add.and(except);
     }
     add.run(git).await?.whole()?;
-    // Handover's state changes all the time and is not part of the work. Excluding it in `git add` would fail where it
-    // is ignored.
+    // Remove Handover's state from the tree, because it changes all the time and is not part of the work. Excluding it
+    // in `git add` would fail where git ignores it.
     let forget = scratch.call(&["rm", "-r", "-f", "--cached", "--quiet", "--ignore-unmatch", "--"]);
     forget.and(format!(":(top,icase){STATE}")).run(git).await?.whole()?;
     if let TreeSource::Worktree(folder) = source {
@@ -181,7 +184,7 @@ pub(crate) async fn commit_of(
     Ok(author.environment(call).run(git).await?.whole()?.text())
 }
 
-/// Returns the id of the tree of a commit.
+/// Returns the id of a commit's tree.
 pub(crate) async fn tree_id(git: &Git, repository: &GitRepository, commit: &str) -> Result<String, GitProblem> {
     let call = GitCall::read(&repository.home, &["rev-parse", "--verify", "--end-of-options"]);
     Ok(call.and(format!("{commit}^{{tree}}")).run(git).await?.whole()?.text())
@@ -235,7 +238,7 @@ impl ScratchIndex {
     /// Clears the flags in the temporary index that hide a changed file. A file that a sparse checkout left out keeps
     /// its flag, because it does not exist in the folder.
     async fn show_hidden(&self, git: &Git) -> Result<(), GitProblem> {
-        // The exit code is not zero when a file differs from the index, which is no error here.
+        // Ignore the exit code. It is not zero when a file differs from the index, which is no error here.
         self.call(&["update-index", "-q", "--really-refresh"]).run(git).await?;
         let listed = self.call(&["ls-files", "-t", "-z", "--full-name", ":/"]).run(git).await?.whole()?;
         let items = listed.stdout.split(|byte| *byte == 0);

@@ -1,4 +1,5 @@
-//! Chooses the slot for an owner. When all allowed slots are used, a slot whose owner waits is given up first.
+//! Chooses the slot (a reusable worktree) for an owner. When all allowed slots are used, a slot whose owner waits for a
+//! person is given up first.
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -12,23 +13,24 @@ use crate::GitProblem;
 use crate::program::Git;
 use crate::repository::GitRepository;
 
-/// The slot for an owner.
+/// The slot (a reusable worktree) that was chosen for an owner.
 pub(super) struct SlotChoice {
     pub(super) number: u32,
-    /// The record of the slot before it was chosen. Only the ports are new.
+    /// The record of the slot (worktree) before it was chosen, but already with network ports.
     pub(super) before: SlotRecord,
     pub(super) gave_up: Option<GivenUpSlot>,
-    /// The lock of a slot that was given up. It is held until the slot is prepared for its new owner.
+    /// The lock of a slot (worktree) that was given up. It is held until the slot is prepared for its new owner.
     pub(super) lock: Option<SlotLock>,
 }
 
-/// The result of looking for a slot once.
+/// The result of one search for a slot (a reusable worktree).
 enum SlotSearch {
     Found {
         number: u32,
         before: SlotRecord,
     },
-    /// The limit is reached. `kept` has the slots that may be given up, the longest kept first.
+    /// The limit of slots (worktrees) is reached. `kept` has the slots that may be given up, because their owners wait
+    /// for a person. The owner that waits longest comes first.
     Full {
         kept: Vec<(u32, SlotRecord)>,
         used: usize,
@@ -36,7 +38,8 @@ enum SlotSearch {
 }
 
 impl SlotPool {
-    /// Chooses the slot for an owner, and records that git prepares this slot, unless the owner already uses it.
+    /// Chooses the slot (worktree) for an owner. Records that git is about to prepare the slot, unless the owner
+    /// already uses it.
     pub(super) async fn choose(
         &self,
         git: &Git,
@@ -54,8 +57,7 @@ impl SlotPool {
             };
             let candidate = kept.into_iter().find(|(number, _)| !stuck.contains(number) && !busy.contains(number));
             let Some((number, record)) = candidate else {
-                // Another caller works on these slots at this moment. Its result is waited for, and then the search
-                // starts again.
+                // Another caller holds the locks of these slots (worktrees). Wait for one of them, then search again.
                 if let Some(number) = busy.pop_first() {
                     drop(self.lock_slot(number).await?);
                     continue;
@@ -63,12 +65,14 @@ impl SlotPool {
                 let limit = order.limit.unwrap_or_default();
                 return Err(GitProblem::SlotsUsed { limit, used, reason });
             };
-            // Two callers may want to give up the same slot. Only the one with the lock runs git there.
+            // Two callers may want to give up the same slot (worktree). Only the caller that holds its lock runs git
+            // there.
             let Some(lock) = self.try_lock_slot(number)? else {
                 busy.insert(number);
                 continue;
             };
-            // The work is committed while the slot still belongs to its owner. So a stop at any time loses nothing.
+            // Commit the work while the slot (worktree) still belongs to its owner, so that a crash at any time loses
+            // nothing.
             let path = self.path(number);
             let saved = match commit_of_owner(git, repository, &path, &record).await {
                 Ok(saved) => saved,
@@ -80,7 +84,7 @@ impl SlotPool {
             };
             let _records = self.lock()?;
             let mut now = self.read(number)?;
-            // The owner may have taken its slot again in the meantime. Then the search starts again.
+            // If the owner took its slot (worktree) again in the meantime, the record differs. Then search again.
             if now == record
                 && let SlotUse::Used { owner, branch, .. } = record.used
             {
@@ -93,7 +97,8 @@ impl SlotPool {
         }
     }
 
-    /// Commits the work of every owner that waits since a time before `before_ms`, and frees its slot.
+    /// Commits the work of every owner that has waited for a person since before `before_ms`, and frees its slot
+    /// (worktree).
     pub async fn give_up_before(
         &self,
         git: &Git,
@@ -108,7 +113,8 @@ impl SlotPool {
             if !is_old {
                 continue;
             }
-            // A caller that works on this slot at this moment takes it or gives it up itself.
+            // Skip a slot (worktree) that another caller has locked, because that caller takes the slot or gives it up
+            // itself.
             let Some(_lock) = self.try_lock_slot(number)? else { continue };
             let saved = commit_of_owner(git, &repository, &self.path(number), &record).await?;
             let (owner, branch) = (owner.clone(), branch.clone());
@@ -154,7 +160,8 @@ impl SlotPool {
         Ok(SlotSearch::Found { number, before })
     }
 
-    /// Records that the slot belongs to the owner of the request now. The caller holds the lock of the pool.
+    /// Records that a slot (worktree) now belongs to the owner of the request. The caller holds the lock of the pool
+    /// (the folder with all slots).
     fn mark(&self, number: u32, mut record: SlotRecord, order: SlotOrder<'_>) -> Result<(), GitProblem> {
         if let SlotUse::Used { .. } = record.used {
             if record.kept || record.since_ms.is_none() {
@@ -164,6 +171,7 @@ impl SlotPool {
         }
         let (owner, branch, base) = (order.owner.to_owned(), order.branch.to_owned(), order.base.tip.clone());
         record.used = SlotUse::Making { owner, branch, base };
+        record.uses = record.uses.saturating_add(1);
         (record.kept, record.since_ms) = (false, Some(order.now_ms));
         self.write(number, &record)
     }

@@ -1,4 +1,5 @@
-//! The records of the slots: files beside the worktrees, read and written under a lock.
+//! Reads and writes the records of the slots (reusable worktrees). Each record is a file next to its worktree, and a
+//! lock protects all records.
 
 use std::fs::{self, File};
 use std::io;
@@ -10,29 +11,35 @@ use super::ports::SlotPorts;
 use super::{SlotPool, unusable};
 use crate::GitProblem;
 
-/// The record of one slot. The fields that version 0.1 does not write may be absent.
+/// The record of one slot (a reusable worktree). Records of version 0.1 lack some of these fields.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SlotRecord {
     pub used: SlotUse,
-    /// The time in Unix milliseconds since which the slot is used, or kept when `kept` is true.
+    /// The time in Unix milliseconds since which the slot (worktree) is used. When `kept` is true, the time since which
+    /// its owner waits.
     #[serde(default)]
     pub since_ms: Option<i64>,
-    /// True when the owner waits: for an answer, or for its finished work to be merged.
+    /// True when the owner of the slot (worktree) waits for a person, for example for an answer or for a merge of its
+    /// finished work.
     #[serde(default)]
     pub kept: bool,
-    /// The fingerprint of the setup that last succeeded in the worktree.
+    /// The fingerprint of the setup commands that last succeeded in the worktree. `None` when they must run.
     #[serde(default)]
     pub setup: Option<String>,
-    /// The first of the ports that belong to the slot. They are chosen once and stay.
+    /// The first of the network ports that belong to the slot (worktree). The ports are chosen once and never change.
     #[serde(default)]
     pub first_port: Option<u16>,
+    /// The number of times that the slot was given to an owner. When an owner gives its slot up and gets the same slot
+    /// again, the number is higher. So a comparison of two records shows that the slot was given up in between.
+    #[serde(default)]
+    pub uses: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum SlotUse {
     Free,
-    /// Git prepares the worktree for its owner. No agent has worked in it yet.
+    /// Git is preparing the worktree for its owner. No agent has worked in it yet.
     Making {
         owner: String,
         branch: String,
@@ -45,7 +52,7 @@ pub enum SlotUse {
     },
 }
 
-/// The lock of a pool (the folder with the slots of a repository). Dropping this value releases the lock.
+/// The lock of a pool (the folder with all worktrees of a repository). Dropping this value releases the lock.
 pub(super) struct PoolLock {
     _file: File,
 }
@@ -68,7 +75,7 @@ impl SlotUse {
 
 impl SlotRecord {
     pub(super) fn new() -> Self {
-        Self { used: SlotUse::Free, since_ms: None, kept: false, setup: None, first_port: None }
+        Self { used: SlotUse::Free, since_ms: None, kept: false, setup: None, first_port: None, uses: 0 }
     }
 
     pub fn ports(&self) -> Option<SlotPorts> {
@@ -81,7 +88,7 @@ impl SlotRecord {
 }
 
 impl SlotPool {
-    /// Returns the records of all slots, ordered by number.
+    /// Returns the records of all slots (reusable worktrees), ordered by number.
     pub fn records(&self) -> Result<Vec<(u32, SlotRecord)>, GitProblem> {
         let entries = match fs::read_dir(&self.folder) {
             Ok(entries) => entries,
@@ -94,7 +101,7 @@ impl SlotPool {
         numbers.into_iter().map(|number| Ok((number, self.read(number)?))).collect()
     }
 
-    /// Changes the record of a slot, and returns the changed record.
+    /// Changes the record of a slot (a reusable worktree), and returns the changed record.
     pub(super) fn change(&self, number: u32, change: impl FnOnce(&mut SlotRecord)) -> Result<SlotRecord, GitProblem> {
         let _lock = self.lock()?;
         let mut record = self.read(number)?;
@@ -103,7 +110,7 @@ impl SlotPool {
         Ok(record)
     }
 
-    /// Changes the records of the slots of an owner.
+    /// Changes the records of all slots (worktrees) that an owner has.
     pub(super) fn change_of(&self, owner: &str, change: impl Fn(&mut SlotRecord)) -> Result<(), GitProblem> {
         let _lock = self.lock()?;
         for (number, mut record) in self.records()? {
@@ -121,8 +128,8 @@ impl SlotPool {
         serde_json::from_str(&text).map_err(|error| unusable(&path, &error.into()))
     }
 
-    /// Writes the record of a slot to a temporary file first and then renames that file, so that a killed process never
-    /// leaves half of a record.
+    /// Writes the record of a slot (worktree) to a temporary file first and then renames that file, so that a killed
+    /// process never leaves half of a record.
     pub(super) fn write(&self, number: u32, record: &SlotRecord) -> Result<(), GitProblem> {
         let path = self.record_path(number);
         let whole = path.with_extension("json.new");

@@ -1,4 +1,5 @@
-//! Empties free slots completely: the worktree with its ignored files is removed, and the next use makes it again.
+//! Deletes the worktrees of free slots, including their ignored files. The next use of such a slot makes its worktree
+//! again.
 
 use std::fs;
 use std::io;
@@ -7,28 +8,36 @@ use std::path::{Path, PathBuf};
 use super::record::SlotUse;
 use super::{SlotPool, gone, unusable};
 use crate::GitProblem;
-use crate::program::Git;
+use crate::program::{Git, GitCall};
 use crate::remnant::registration;
 use crate::repository::GitRepository;
 
-/// The end of the name of a folder that is being deleted.
+/// The ending of a folder's name that marks the folder of a slot as being deleted.
 const DELETED: &str = ".deleted";
 
-/// The slots to empty.
+/// The slots (reusable worktrees) whose folders are deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SlotReset {
     Number(u32),
     AllFree,
 }
 
+/// Removes all files that git ignores from a worktree, such as installed dependencies and build results. The work in
+/// the worktree stays.
+pub async fn remove_ignored(git: &Git, worktree: &Path) -> Result<(), GitProblem> {
+    let call = GitCall::write(worktree, &["clean", "--quiet", "-ffdX"]).here_only();
+    call.run(git).await?.whole().map(drop)
+}
+
 impl SlotPool {
-    /// Empties one slot, or all slots that no owner uses. Returns their numbers. Refuses a slot that an owner uses.
+    /// Deletes the worktree of one slot, or of all slots that no owner uses. Returns the numbers of these slots.
+    /// Refuses a slot that an owner uses.
     pub async fn reset(&self, git: &Git, repository: &Path, which: SlotReset) -> Result<Vec<u32>, GitProblem> {
         let repository = GitRepository::find(git, repository).await?;
         let pool = self.clone();
         let work = move || {
             let (done, folders) = pool.put_aside(&repository, which)?;
-            // The folders have other names now, so another process can already use the slots.
+            // Delete the folders, which were renamed before. Other processes can already use the slots (worktrees).
             for folder in folders {
                 gone(fs::remove_dir_all(&folder)).map_err(|error| unusable(&folder, &error))?;
             }
@@ -39,8 +48,8 @@ impl SlotPool {
             .unwrap_or_else(|error| Err(unusable(&self.folder, &io::Error::other(error))))
     }
 
-    /// Renames the folders of the slots and removes git's registrations, under the lock of the pool. Returns the
-    /// numbers of the slots, and the folders to delete, also those that an earlier call could not delete.
+    /// Renames the folders of the slots, and removes git's registrations of these worktrees. Returns the numbers of the
+    /// slots, and the folders to delete, including folders that an earlier call could not delete.
     fn put_aside(&self, repository: &GitRepository, which: SlotReset) -> Result<(Vec<u32>, Vec<PathBuf>), GitProblem> {
         let _lock = self.lock()?;
         let mut done = Vec::new();
@@ -67,8 +76,8 @@ impl SlotPool {
             gone(fs::rename(&path, &aside)).map_err(failed)?;
             if let Some(registered) = registered {
                 gone(fs::remove_dir_all(&registered)).map_err(failed)?;
-                // Like git, remove the folder of the registrations together with the last one. This fails when other
-                // registrations are left, and that failure is ignored.
+                // Like git, remove the folder `worktrees` together with its last registration. The removal fails when
+                // other registrations are left, and that failure is ignored.
                 let _others = fs::remove_dir(repository.common.join("worktrees"));
             }
             (record.used, record.setup) = (SlotUse::Free, None);

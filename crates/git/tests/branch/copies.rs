@@ -8,7 +8,7 @@ use git::branch::{
     copy_into, tree_of,
 };
 
-use crate::scene::{Scene, alone, git, save};
+use crate::scene::{Scene, WORKFLOW, alone, git, save};
 
 /// Makes a checkout with ignored files and a worktree for a task.
 async fn checkout(scene: &Scene) -> TaskWorkspace {
@@ -35,7 +35,7 @@ alone! {
         let mode = fs::metadata(workspace.path.join("settings/deep/run.sh")).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o750);
         assert_eq!(copied_paths(&scene.git, &workspace.path).await.unwrap(), paths);
-        // A copy that the agent changed stays while the same work continues, until the source changes.
+        // With `Update`, a copy that the agent changed stays until the file in the person's checkout changes.
         fs::write(workspace.path.join(".env"), "SECRET=of the agent\n").unwrap();
         assert_eq!(copy(&scene, &workspace, &paths, CopyMode::Update).await, CopyReport::default());
         fs::write(scene.home.join(".env"), "SECRET=2\n").unwrap();
@@ -45,7 +45,7 @@ alone! {
             fs::write(scene.home.join(odd), odd).unwrap();
             assert_eq!(copy(&scene, &workspace, &[odd], CopyMode::Update).await.copied, [odd]);
         }
-        // Other work begins with fresh copies.
+        // With `Replace`, every file is copied again, because other work begins in the worktree.
         fs::write(workspace.path.join(".env"), "SECRET=of the agent\n").unwrap();
         assert_eq!(copy(&scene, &workspace, &paths, CopyMode::Replace).await.copied, paths);
         assert_eq!(fs::read_to_string(workspace.path.join(".env")).unwrap(), "SECRET=2\n");
@@ -81,7 +81,7 @@ alone! {
             let report = copy(&scene, &workspace, &[path], CopyMode::Replace).await;
             assert_eq!((report.copied, report.skipped), (vec![], vec![(path.to_owned(), expected)]), "{path}");
         }
-        // A link at the place of the copy is replaced, and the file that it leads to is not written.
+        // A link at the target of a copy is replaced, and the file to which it leads is not changed.
         assert_eq!(copy(&scene, &workspace, &["planted.key"], CopyMode::Replace).await.copied, ["planted.key"]);
         assert!(!scene.beside("written").exists() && fs::read_dir(scene.beside("elsewhere")).unwrap().next().is_none());
         let many: Vec<String> = (0..=COPIED_FILES_MAX).map(|number| format!("{number}.key")).collect();
@@ -97,7 +97,7 @@ alone! {
     fn copies_are_never_committed(scene) {
         let workspace = checkout(&scene).await;
         copy(&scene, &workspace, &[".env", "settings/deep/run.sh"], CopyMode::Replace).await;
-        // The agent no longer ignores one file, and adds the other with force.
+        // The agent removes `.env` from `.gitignore`, and adds the other copied file with `--force`.
         fs::write(workspace.path.join(".gitignore"), "settings/\n").unwrap();
         git(&workspace.path, &["add", "--force", "settings/deep/run.sh"]);
         fs::write(workspace.path.join("work.txt"), "work").unwrap();
@@ -114,16 +114,40 @@ alone! {
         assert_eq!(left(&found), expected);
         assert_eq!(git(&workspace.path, &["ls-files"]), ".gitignore\na.txt\nwork.txt");
         assert!(workspace.path.join(".env").exists() && workspace.path.join("settings/deep/run.sh").exists());
-        // The agent commits a copy itself. The next commit of Handover removes it again.
+        // The agent itself commits a copied file. The next commit of Handover removes the file from the branch again.
         git(&workspace.path, &["add", "--force", ".env"]);
         git(&workspace.path, &["commit", "--quiet", "-m", "with a secret"]);
         let Ok(CommitResult::Commit { left: found, .. }) = scene.commit(&workspace).await else { panic!() };
         assert_eq!(left(&found), expected[..1]);
         assert_eq!(git(&workspace.path, &["ls-files"]), ".gitignore\na.txt\nwork.txt");
-        // The next work in the slot still knows the copies.
+        assert_eq!(scene.git(&["log", "--all", "--format=%s", "--", ".env"]), "", "no commit has the secret");
+        // When another task uses the same slot (worktree), the list of copied files is still known.
         scene.pool().free(&scene.git, &scene.home, "tk_1").await.unwrap();
         let next = scene.workspace("tk_2").await;
         assert_eq!(next.path, workspace.path);
         assert_eq!(copied_paths(&scene.git, &next.path).await.unwrap().len(), 2);
+    }
+    fn a_copied_file_that_the_agent_committed_leaves_the_history(scene) {
+        let workspace = checkout(&scene).await;
+        let (base, plan) = (git(&workspace.path, &["rev-parse", "HEAD"]), scene.workspace("tk_other").await);
+        copy(&scene, &workspace, &[".env"], CopyMode::Replace).await;
+        save(&workspace.path, "first.txt", "first");
+        git(&workspace.path, &["add", "--force", ".env"]);
+        git(&workspace.path, &["commit", "--quiet", "-m", "with a secret"]);
+        git(&workspace.path, &["rm", "--quiet", "--cached", ".env"]);
+        git(&workspace.path, &["commit", "--quiet", "-m", "without it"]);
+        // The agent merges the work of another task, whose commit must stay as it is.
+        let line = format!("handover/{WORKFLOW}");
+        scene.merge(&save(&plan.path, "other.txt", "other")).await.unwrap();
+        let tip = scene.git(&["rev-parse", &line]);
+        git(&workspace.path, &["merge", "--quiet", "--no-edit", &line]);
+        let files = git(&workspace.path, &["ls-files"]);
+        let Ok(CommitResult::Clean { head, left }) = scene.commit(&workspace).await else { panic!() };
+        assert_eq!((head.as_str(), left), (git(&workspace.path, &["rev-parse", "HEAD"]).as_str(), vec![]));
+        assert_eq!(git(&workspace.path, &["log", "-1", "--format=%P"]), tip, "it stands on the merged work, {base}");
+        assert_eq!(git(&workspace.path, &["ls-files"]), files);
+        assert_eq!(git(&workspace.path, &["status", "--porcelain"]), "");
+        assert_eq!(scene.git(&["log", "--all", "--format=%s", "--", ".env"]), "", "no commit has the secret");
+        assert!(workspace.path.join(".env").exists());
     }
 }

@@ -1,8 +1,9 @@
 //! Tests the facts about a repository for messages, and the names of new branches.
 
+use std::collections::BTreeSet;
 use std::fs;
 
-use git::branch::{BranchSubject, BranchTip, start_branch};
+use git::branch::{BranchStart, BranchSubject, BranchTip, start_branch};
 use git::facts::{CheckoutFacts, RepositoryFacts, commits_behind, facts};
 
 use crate::scene::{Scene, alone, git, save};
@@ -11,6 +12,11 @@ async fn ready(scene: &Scene) -> CheckoutFacts {
     let found = facts(&scene.git, &scene.home).await.unwrap();
     let RepositoryFacts::Ready(facts) = found else { panic!("{found:?}") };
     facts
+}
+
+fn plan_start<'a>(name: &'a str, commit: &'a str) -> BranchStart<'a> {
+    static NONE: BTreeSet<String> = BTreeSet::new();
+    BranchStart { subject: BranchSubject::Plan { name }, commit, owner: "plan", taken: &NONE }
 }
 
 alone! {
@@ -57,28 +63,33 @@ alone! {
     fn a_branch_of_other_work_gives_the_name_a_number(scene) {
         let tip = scene.git(&["rev-parse", "HEAD"]);
         let subject = BranchSubject::Task { number: 7, name: "Fix login" };
-        let start = async |is_ours: fn(&str) -> bool| start_branch(&scene.git, &scene.home, subject, &tip, is_ours).await;
+        let start = async |owner: &str| {
+            let taken = BTreeSet::from(["handover/7-fix-login-3".to_owned()]);
+            let request = BranchStart { subject, commit: &tip, owner, taken: &taken };
+            start_branch(&scene.git, &scene.home, request).await
+        };
         let named = |branch: &str| Ok(BranchTip { branch: branch.to_owned(), tip: tip.clone() });
-        assert_eq!(start(|_| false).await, named("handover/7-fix-login"));
-        assert_eq!(start(|branch| branch == "handover/7-fix-login").await, named("handover/7-fix-login"));
-        assert_eq!(start(|_| false).await, named("handover/7-fix-login-2"));
-        assert_eq!(start(|branch| branch.ends_with("-2")).await, named("handover/7-fix-login-2"));
-        assert_eq!(start(|_| false).await, named("handover/7-fix-login-3"));
+        assert_eq!(start("one").await, named("handover/7-fix-login"));
+        // A process that was killed before it recorded its branch gets the same branch again.
+        assert_eq!(start("one").await, named("handover/7-fix-login"));
+        assert_eq!(start("two").await, named("handover/7-fix-login-2"));
+        assert_eq!(start("two").await, named("handover/7-fix-login-2"));
+        scene.git(&["branch", "handover/7-fix-login-4"]);
+        assert_eq!(start("three").await, named("handover/7-fix-login-5"));
         // Git cannot keep a branch `handover/plan` beside `handover/plan/x`.
         scene.git(&["branch", "handover/plan/x"]);
-        let plan = start_branch(&scene.git, &scene.home, BranchSubject::Plan { name: "" }, &tip, |_| false).await;
+        let plan = start_branch(&scene.git, &scene.home, plan_start("", &tip)).await;
         assert_eq!(plan, named("handover/plan-2"));
-        for number in 4..=100 {
+        for number in 6..=100 {
             scene.git(&["branch", &format!("handover/7-fix-login-{number}")]);
         }
-        assert_eq!(start(|_| false).await.unwrap_err().code(), "BRANCH_EXISTS");
+        assert_eq!(start("four").await.unwrap_err().code(), "BRANCH_EXISTS");
     }
 
     fn a_branch_named_handover_is_in_the_way(scene) {
         let tip = scene.git(&["rev-parse", "HEAD"]);
         scene.git(&["branch", "handover"]);
-        let plan = BranchSubject::Plan { name: "x" };
-        let problem = start_branch(&scene.git, &scene.home, plan, &tip, |_| false).await.unwrap_err();
+        let problem = start_branch(&scene.git, &scene.home, plan_start("x", &tip)).await.unwrap_err();
         assert!(problem.to_string().contains("the branch handover exists"), "{problem}");
     }
 }

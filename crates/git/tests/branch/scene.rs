@@ -7,6 +7,7 @@ use std::process::Command;
 
 use git::branch::{
     Author, BranchTip, CommitResult, Merge, MergeResult, TaskWorkspace, bring, commit, line, merge, task_branch,
+    workflow_branch,
 };
 use git::slot::{ExistingBranch, SlotOrder, SlotPool};
 use git::{Git, GitProblem};
@@ -81,10 +82,10 @@ impl Scene {
     }
 
     pub(crate) async fn line(&self) -> BranchTip {
-        line(&self.git, &self.home, WORKFLOW, None).await.unwrap()
+        line(&self.git, &self.home, &workflow_branch(WORKFLOW), None).await.unwrap()
     }
 
-    /// Returns the slot of a task, with the task's branch checked out.
+    /// Returns the slot (a reusable worktree) of a task, with the task's branch checked out.
     pub(crate) async fn workspace(&self, task: &str) -> TaskWorkspace {
         self.slot(task).await.unwrap()
     }

@@ -1,4 +1,4 @@
-//! Tests slots, which are worktrees outside of the repository. A slot is used for one piece of work after another.
+//! Tests slots: worktrees outside of the repository, each of which is used for one task after another.
 
 use std::fs;
 
@@ -20,7 +20,7 @@ fn order<'a>(owner: &'a str, branch: &'a str, base: &'a BranchTip) -> SlotOrder<
     SlotOrder { owner, branch, base, existing: ExistingBranch::Refuse, limit: None, now_ms: 1_000 }
 }
 
-/// Takes a slot when at most two slots are allowed.
+/// Takes a slot (a reusable worktree) for an owner, when at most two slots are allowed.
 async fn take_of_two(scene: &Scene, owner: &str, base: &BranchTip) -> Result<TakenSlot, GitProblem> {
     let branch = format!("handover/{owner}");
     let order = SlotOrder { existing: ExistingBranch::Continue, limit: Some(2), ..order(owner, &branch, base) };
@@ -28,7 +28,7 @@ async fn take_of_two(scene: &Scene, owner: &str, base: &BranchTip) -> Result<Tak
 }
 
 async fn base(scene: &Scene) -> BranchTip {
-    line(&scene.git, &scene.home, "wf_1", None).await.unwrap()
+    line(&scene.git, &scene.home, "handover/wf_1", None).await.unwrap()
 }
 
 alone! {
@@ -59,7 +59,7 @@ alone! {
         git(&first.path, &["init", "--quiet", "nested"]);
         pool(&scene).free(&scene.git, &scene.home, "one").await.unwrap();
         assert_eq!(pool(&scene).records().unwrap()[0].1.used, SlotUse::Free);
-        // The branch is no longer checked out, so git lets it be deleted.
+        // The branch is no longer checked out in the slot (worktree), so git can delete it.
         scene.git(&["branch", "-D", "handover/tk_1-1"]);
         let second = take(&scene, "two", "handover/tk_2-1", &base).await;
         assert_eq!(second.number, 1);
@@ -101,7 +101,7 @@ alone! {
         let refused = pool(&scene).take(&scene.git, &scene.home, wanted).await.unwrap_err();
         assert_eq!(refused.code(), "BRANCH_EXISTS");
         assert_eq!(scene.git(&["rev-parse", "handover/tk_1-1"]), work);
-        // An owner that continues gets the branch with its commits.
+        // With `Continue`, an owner gets its existing branch with the commits on it.
         let wanted = SlotOrder { existing: ExistingBranch::Continue, ..wanted };
         let continued = pool(&scene).take(&scene.git, &scene.home, wanted).await.unwrap();
         assert_eq!(git(&continued.path, &["rev-parse", "HEAD"]), work);
@@ -126,7 +126,7 @@ alone! {
         assert_eq!(third.gave_up, Some(gave_up));
         assert_eq!(scene.git(&["show", "handover/two:work.txt"]), "two");
         assert_eq!(names(&third.path), [".git", "a.txt"]);
-        // The owner that gave up its slot continues in another one, with its work.
+        // The owner that gave up its slot (worktree) continues in another slot, with its work.
         let again = take_of_two(&scene, "two", &base).await.unwrap();
         assert_eq!((again.number, again.gave_up.unwrap().owner), (1, "one".to_owned()));
         assert_eq!(fs::read_to_string(again.path.join("work.txt")).unwrap(), "two");
@@ -201,7 +201,7 @@ alone! {
         pool(&scene).free(&scene.git, &scene.home, "one").await.unwrap();
         let third = take(&scene, "three", "handover/tk_3-1", &base).await;
         assert_eq!((third.number, third.ports, third.setup.as_deref()), (1, first.ports, Some("lock file 7")));
-        // A worktree that must be made again has no setup.
+        // A worktree that was deleted and made again has no recorded setup.
         pool(&scene).free(&scene.git, &scene.home, "three").await.unwrap();
         fs::remove_dir_all(&third.path).unwrap();
         let fourth = take(&scene, "four", "handover/tk_4-1", &base).await;

@@ -11,6 +11,7 @@ use std::time::Duration;
 use base::Service;
 use base::ground::clock::SystemClock;
 use base::ground::random;
+use base::people::task_list::{self, ListedTask, TaskListFilter};
 use clap::{Arg, Args, Command};
 use clap_complete::Shell;
 use engine::view;
@@ -20,11 +21,8 @@ use super::show::plain;
 
 /// The longest time that a completion may take. A person waits for it after each press of the tab key.
 const ANSWER_MAX: Duration = Duration::from_millis(50);
-/// The largest number of values that are offered. People type another letter instead of reading more.
+/// The largest number of values that one completion offers. A person does not read more, but types another letter.
 const VALUES_MAX: usize = 200;
-/// The number of workflows whose tasks are offered, and the number of tasks of each.
-const WORKFLOWS_MAX: usize = 10;
-const TASKS_MAX: u32 = 50;
 
 /// The words of a command line, of which the last one is to be completed.
 #[derive(Debug, Args)]
@@ -33,7 +31,7 @@ pub(crate) struct CompleteArguments {
     words: Vec<String>,
 }
 
-/// The kind of things that an argument names.
+/// The kind of stored thing that an argument of a command names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CompletedNoun {
     Task,
@@ -41,7 +39,8 @@ enum CompletedNoun {
     Agent,
 }
 
-/// The part of the script for bash that asks for values and uses the generated function for all other words.
+/// The part of the completion script for bash that asks `handover complete` for values from the store. For all other
+/// words it calls the function that clap generated.
 const BASH: &str = r#"
 _handover_values() {
     local values
@@ -55,13 +54,14 @@ _handover_values() {
 complete -F _handover_values -o bashdefault -o default handover
 "#;
 
-/// The part of the script for zsh that asks for values and uses the generated function for all other words.
+/// The part of the completion script for zsh that asks `handover complete` for values from the store. For all other
+/// words it calls the function that clap generated.
 const ZSH: &str = r#"
 _handover_values() {
     local -a values
-    values=(${(f)"$(handover complete -- "${(@)words[2,CURRENT]}" 2>/dev/null | cut -f1)"})
+    values=(${(f)"$(handover complete -- "${(@)words[2,CURRENT]}" 2>/dev/null | sed 's/:/\\:/g; s/\t/:/')"})
     if (( $#values )); then
-        compadd -a values
+        _describe -V value values
     else
         _handover "$@"
     fi
@@ -69,12 +69,13 @@ _handover_values() {
 compdef _handover_values handover
 "#;
 
-/// The part of the script for fish that asks for values. fish shows the text after the tab beside each value.
+/// The part of the completion script for fish that asks `handover complete` for values from the store. fish shows the
+/// text after the tab as the description of a value.
 const FISH: &str = r#"
 complete -c handover -f -a '(handover complete -- (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'
 "#;
 
-/// Returns the script that completes `handover` in a shell.
+/// Returns the script with which a shell completes the arguments of `handover`.
 pub(super) fn script(shell: Shell) -> Vec<u8> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut super::whole(), "handover", &mut script);
@@ -82,22 +83,23 @@ pub(super) fn script(shell: Shell) -> Vec<u8> {
         Shell::Bash => BASH,
         Shell::Zsh => ZSH,
         Shell::Fish => FISH,
-        // The other shells complete commands and options only.
+        // In these shells the script completes only commands and options, and no values from the store.
         Shell::Elvish | Shell::PowerShell | _ => "",
     };
     script.extend_from_slice(values.as_bytes());
     script
 }
 
-/// Prints the values for the last word, one per line, with a description after a tab. Prints nothing when there are none
-/// or when the store does not answer in time. Never fails, because a person sees errors in the middle of a typed line.
+/// Prints the values that can complete the last typed word, one per line, with a description after a tab. Prints
+/// nothing when there are none or when the store does not answer in time. Never fails, because an error message would
+/// appear in the middle of the line that the person types.
 pub(super) fn run(named: Option<&str>, asked: &CompleteArguments) -> ExitCode {
     let Some(noun) = super::help::find(&[]).ok().and_then(|program| noun(&program, &asked.words)) else {
         return ExitCode::SUCCESS;
     };
     let (sender, receiver) = mpsc::channel();
     let named = named.map(str::to_owned);
-    // The thread ends with this process, also while it waits for a slow database server.
+    // Read the store in a thread. The thread ends with this process, even if it still waits for a slow database server.
     std::thread::spawn(move || sender.send(stored(named.as_deref(), noun)));
     let values = receiver.recv_timeout(ANSWER_MAX).ok().flatten().unwrap_or_default();
     let mut out = std::io::stdout().lock();
@@ -107,7 +109,8 @@ pub(super) fn run(named: Option<&str>, asked: &CompleteArguments) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Returns the kind of things that the last of these words names; `None` when it names something else.
+/// Returns the kind of stored thing that the last typed word names: a task, a workflow or an agent. Returns `None` when
+/// the word names anything else.
 fn noun(program: &Command, words: &[String]) -> Option<CompletedNoun> {
     let (last, before) = words.split_last()?;
     let (mut command, mut path, mut place) = (program, Vec::new(), 1);
@@ -131,14 +134,19 @@ fn noun(program: &Command, words: &[String]) -> Option<CompletedNoun> {
     }
     let argument = awaited.or_else(|| command.get_positionals().find(|arg| arg.get_index() == Some(place)))?;
     match (argument.get_id().as_str(), path.first().copied()) {
-        ("task" | "task_id", _) | ("id", Some("task")) => Some(CompletedNoun::Task),
-        ("workflow" | "workflow_id", _) | ("id", Some("workflow")) => Some(CompletedNoun::Workflow),
+        ("task" | "task_id" | "work" | "works" | "what" | "after", _) | ("id", Some("task")) => {
+            Some(CompletedNoun::Task)
+        }
+        ("workflow" | "workflow_id" | "plans", _) | ("id", Some("workflow")) | ("plan", Some("task")) => {
+            Some(CompletedNoun::Workflow)
+        }
         ("agent" | "agent_id" | "sender_id" | "recipient_id", _) | ("id", Some("agent")) => Some(CompletedNoun::Agent),
         _ => None,
     }
 }
 
-/// Reads values from the store. Creates no store.
+/// Reads the values that can complete a word from the store. Returns `None` when there is no store yet, instead of
+/// creating one.
 fn stored(named: Option<&str>, noun: CompletedNoun) -> Option<Vec<(String, String)>> {
     let place = office::find(named).ok()?;
     let file = place.store.strip_prefix("sqlite:").unwrap_or(&place.store);
@@ -152,7 +160,7 @@ fn stored(named: Option<&str>, noun: CompletedNoun) -> Option<Vec<(String, Strin
     })
 }
 
-/// Returns the ids or names of things with their descriptions.
+/// Returns the ids or slugs (short names) of the stored tasks, workflows or agents, each with its description.
 async fn values(service: &Service, noun: CompletedNoun) -> Result<Vec<(String, String)>, base::Error> {
     let now = service.now();
     let found = service.view(move |world| view::overview(world, &[], now)).await?;
@@ -162,13 +170,11 @@ async fn values(service: &Service, noun: CompletedNoun) -> Result<Vec<(String, S
         CompletedNoun::Agent => {
             Ok(found.agents.iter().map(|row| (row.agent.slug.clone(), row.agent.role.clone())).collect())
         }
+        // The newest tasks come first, because a person rarely means an old one.
         CompletedNoun::Task => {
-            let mut all = Vec::new();
-            for workflow in workflows.take(WORKFLOWS_MAX).map(|workflow| workflow.id) {
-                let page = service.view(move |world| view::tasks(world, workflow, &[], None, TASKS_MAX)).await?;
-                all.extend(page.rows.into_iter().map(|row| (row.task.id.to_string(), row.task.name)));
-            }
-            Ok(all)
+            let page = task_list::read(service, TaskListFilter::default()).await?;
+            let value = |row: &ListedTask| (row.task.number.to_string(), format!("{} ({})", row.task.name, row.state));
+            Ok(page.rows.iter().rev().map(value).collect())
         }
     }
 }
@@ -193,6 +199,10 @@ mod tests {
             ("--store x.db workflow show ", Some(CompletedNoun::Workflow)),
             ("agent show ", Some(CompletedNoun::Agent)),
             ("task claim tk_0 ", Some(CompletedNoun::Agent)),
+            ("diff ", Some(CompletedNoun::Task)),
+            ("add Docs --after ", Some(CompletedNoun::Task)),
+            ("archive ", Some(CompletedNoun::Workflow)),
+            ("task list --plan ", Some(CompletedNoun::Workflow)),
             ("task claim --", None),
             ("task ", None),
             ("inbox send ", Some(CompletedNoun::Agent)),
@@ -206,7 +216,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn ids_come_with_names_and_agents_by_their_slugs() {
+    async fn tasks_come_by_number_with_names_and_agents_by_their_slugs() {
         let service = Service::new(store::open("memory:", 1).await.unwrap(), Arc::new(SystemClock));
         let person = Caller::with_rights(Rights::Person);
         let register = engine::Command::Register(Register::named("quinn", "custom"));
@@ -216,9 +226,9 @@ mod tests {
             panic!("no workflow")
         };
         let planned = service.set_plan(person, workflow, "one".to_owned(), vec![PlanTask::named("build")]).await;
-        let Ok(Reply::PlanSet { task_ids, .. }) = planned else { panic!("no plan") };
+        assert!(matches!(planned, Ok(Reply::PlanSet { .. })), "no plan");
         let pair = |value: String, about: &str| vec![(value, about.to_owned())];
-        assert_eq!(values(&service, CompletedNoun::Task).await.unwrap(), pair(task_ids[0].1.to_string(), "build"));
+        assert_eq!(values(&service, CompletedNoun::Task).await.unwrap(), pair("1".to_owned(), "build (ready)"));
         assert_eq!(values(&service, CompletedNoun::Workflow).await.unwrap(), pair(workflow.to_string(), "release"));
         let agents = values(&service, CompletedNoun::Agent).await.unwrap();
         assert_eq!(agents.iter().map(|(slug, _)| slug.as_str()).collect::<Vec<_>>(), ["quinn"]);

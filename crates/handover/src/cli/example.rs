@@ -20,7 +20,8 @@ fn example(command: &str) -> Option<&'static str> {
 pub(super) fn with_example(command: Command, path: &str) -> Command {
     let Some(example) = example(path) else { return command };
     let above = command.get_after_help().map(|text| format!("{text}\n\n")).unwrap_or_default();
-    // The long help of a command replaces its short one at the end, so it needs the example, too.
+    // `--help` shows the long text at the end of a command's help instead of the short one. So the long text needs the
+    // example, too.
     let long = command.get_after_long_help().map(ToString::to_string);
     let command = match long.filter(|text| !text.contains("\n  handover ")) {
         Some(text) => command.after_long_help(format!("{text}\n\nExample:\n  {example}")),
@@ -29,8 +30,8 @@ pub(super) fn with_example(command: Command, path: &str) -> Command {
     command.after_help(format!("{above}Example:\n  {example}"))
 }
 
-/// Adds its example to the help of every command below `command`. `above` is the path of `command`; it is empty for the
-/// whole program.
+/// Adds an example to the help of every command below `command`. `above` is the path of `command`, such as `task`; it
+/// is empty for the whole program.
 pub(super) fn with_examples(command: Command, above: &str) -> Command {
     command.mut_subcommands(|inner| {
         let path = if above.is_empty() { inner.get_name().to_owned() } else { format!("{above} {}", inner.get_name()) };
@@ -47,9 +48,8 @@ mod tests {
     fn leaves(command: &Command, above: &str, found: &mut BTreeSet<String>) {
         for inner in command.get_subcommands() {
             let path = format!("{above}{}", inner.get_name());
-            if inner.has_subcommands() {
-                leaves(inner, &format!("{path} "), found);
-            } else {
+            leaves(inner, &format!("{path} "), found);
+            if crate::cli::help::runs_alone(inner) {
                 found.insert(path);
             }
         }

@@ -1,5 +1,5 @@
-//! Failures of commands: the texts for people, the JSON object for programs, and the exit code. No other code prints why a
-//! command failed.
+//! Failures of commands: the texts for people, the JSON object for programs, and the exit code. No other code prints
+//! why a command failed.
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -26,11 +26,11 @@ pub(crate) struct CommandFailure {
     code: String,
     message: String,
     suggestion: String,
-    /// Whether the same command can succeed when it is repeated after the suggestion was followed.
+    /// `true` when the same command can succeed after the caller followed the suggestion.
     retry: bool,
     details: Option<Value>,
     exit: u8,
-    /// The text for people on standard error.
+    /// The text that is printed for people on standard error.
     shown: String,
 }
 
@@ -40,24 +40,37 @@ impl CommandFailure {
         Self::said(said, REFUSED)
     }
 
-    /// Returns the failure of a call that a fault of the machine ended.
+    /// Returns the failure of a call that ended because of a fault of the machine, such as a full disk.
     pub(crate) fn fault(said: &ToolError) -> Self {
         Self::said(said, FAULT)
     }
 
-    /// Returns the failure of a command that a rule refuses, by its text: `CODE what happened; what to do next`.
+    /// Returns the failure of a command that a rule refuses. The text has the form `CODE what happened; what to do
+    /// next`.
     pub(crate) fn by_text(text: &str) -> Self {
         Self::parsed(text, REFUSED, text.to_owned())
     }
 
-    /// Returns the failure of a command that a rule refuses, by the error that says so.
+    /// Returns the failure of a command that a rule refuses. `problem` is the error with which the rule refused it.
     pub(crate) fn refusal_of(problem: &dyn std::error::Error) -> Self {
         Self::parsed(&problem.to_string(), REFUSED, format!("handover: {problem}"))
     }
 
-    /// Returns the failure of a command whose cause the caller can fix, by its text.
+    /// Returns the failure of a command whose cause the caller can fix. The text says what is wrong.
     pub(crate) fn unusable(text: &str) -> Self {
         Self::parsed(text, UNUSABLE, format!("handover: {text}"))
+    }
+
+    /// Returns the failure of a command for which something is missing. The text says in a full sentence what the
+    /// person must do, so it is shown without the prefix `handover: `.
+    pub(crate) fn needed(text: &str) -> Self {
+        Self::parsed(text, UNUSABLE, text.to_owned())
+    }
+
+    /// Returns the failure of a command for which something is missing that the caller can supply. The text says what
+    /// is missing and what to type, so it is shown without the code and without the prefix `handover: `.
+    pub(crate) fn missing(code: &str, text: &str) -> Self {
+        Self { code: code.to_owned(), ..Self::parsed(text, UNUSABLE, text.to_owned()) }
     }
 
     fn said(said: &ToolError, exit: u8) -> Self {
@@ -72,8 +85,8 @@ impl CommandFailure {
         }
     }
 
-    /// Splits a text into its code, its message and its suggestion. A text without a code gets the code of its exit
-    /// code.
+    /// Splits a text into its code, its message and its suggestion. A text without a code gets the default code for
+    /// `exit`.
     fn parsed(text: &str, exit: u8, shown: String) -> Self {
         let is_code =
             |word: &str| word.contains('_') && word.chars().all(|letter| letter.is_ascii_uppercase() || letter == '_');
@@ -93,7 +106,7 @@ impl CommandFailure {
         }
     }
 
-    /// Returns the failure that an error of any kind stands for.
+    /// Converts an error of any kind into the failure that is printed for it.
     fn of(error: &anyhow::Error) -> Self {
         if let Some(failure) = error.downcast_ref::<Self>() {
             return failure.clone();

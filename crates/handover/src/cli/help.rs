@@ -1,5 +1,5 @@
-//! The help of the program: the everyday commands, all commands in groups, and the help of one command. The groups are in
-//! `groups.txt`.
+//! The help of the program: the everyday commands, all commands in groups, and the help of one command. The groups are
+//! in `groups.txt`.
 
 use std::process::ExitCode;
 
@@ -9,11 +9,11 @@ use clap::error::ErrorKind;
 
 use super::table::{display_width, screen_width};
 
-/// The groups of commands, and the lines of the everyday commands.
+/// The file that sorts the commands into groups for the help. It also has the help texts of the everyday commands.
 const GROUPS: &str = include_str!("groups.txt");
 /// The word that stands for all commands in `handover help all`.
 const ALL: &str = "all";
-/// The name of the first group, whose commands `handover --help` shows.
+/// The name of the first group of commands. `handover --help` shows only the commands of this group.
 const EVERYDAY: &str = "Every day";
 
 /// One group of commands, with its name as people read it.
@@ -23,12 +23,12 @@ struct CommandGroup {
     rows: Vec<GroupRow>,
 }
 
-/// One line of a group. It stands for a command and for all commands below it, such as `task` for `task claim`, unless
-/// another line names the command with more words.
+/// One line of a group of commands in `groups.txt`. A line with `task` also covers `task claim` and all other commands
+/// below `task`, except those that have a line of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct GroupRow {
     command: &'static str,
-    /// The line in the help; `None` when the description of the command is shown.
+    /// The text that the help shows for the command. `None` when the help shows the command's own description.
     line: Option<&'static str>,
 }
 
@@ -57,23 +57,27 @@ fn groups() -> Vec<CommandGroup> {
     groups
 }
 
-/// Returns the row that stands for a command: the one that names it with the most words.
+/// Returns the line of `groups.txt` that covers a command, and its group. If several lines cover the command, returns
+/// the longest one.
 fn row_of<'a>(groups: &'a [CommandGroup], path: &str) -> Option<(&'a CommandGroup, GroupRow)> {
     let rows = groups.iter().flat_map(|group| group.rows.iter().map(move |row| (group, *row)));
     rows.filter(|(_, row)| row.covers(path)).max_by_key(|(_, row)| row.command.len())
 }
 
-/// Collects all commands that have no further commands below them and are not hidden: the words of each, and its
-/// description.
+/// Tells whether a command does something without a further command below it.
+pub(super) fn runs_alone(command: &Command) -> bool {
+    !command.has_subcommands() || command.is_args_conflicts_with_subcommands_set()
+}
+
+/// Collects all commands that do something and are not hidden: the words of each, and its description.
 fn leaves(command: &Command, above: &str, found: &mut Vec<(String, String)>) {
     let is_shown = |inner: &&Command| !inner.is_hide_set();
     for inner in command.get_subcommands().filter(is_shown) {
         let path = if above.is_empty() { inner.get_name().to_owned() } else { format!("{above} {}", inner.get_name()) };
-        if inner.has_subcommands() {
-            leaves(inner, &path, found);
-        } else {
-            found.push((path, inner.get_about().map(ToString::to_string).unwrap_or_default()));
+        if runs_alone(inner) {
+            found.push((path.clone(), inner.get_about().map(ToString::to_string).unwrap_or_default()));
         }
+        leaves(inner, &path, found);
     }
 }
 
@@ -93,7 +97,8 @@ pub(super) fn with_everyday(program: Command) -> Command {
     ))
 }
 
-/// Returns commands with their lines, in two columns. A text that does not fit the width continues below itself.
+/// Returns a list with two columns: commands and their descriptions. A description that does not fit the width
+/// continues on the next line, in its own column.
 fn listed(rows: &[(String, String)], width: usize) -> String {
     let first = rows.iter().map(|(command, _)| display_width(command)).max().unwrap_or(0);
     let indent = " ".repeat(first + 4);

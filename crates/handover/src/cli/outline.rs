@@ -23,7 +23,7 @@ pub(crate) fn outline<'a>(members: impl Iterator<Item = &'a (String, Value)>) ->
 fn member(text: &mut String, depth: usize, name: &str, value: &Value) {
     let dim = Style::new().dimmed();
     let indent = " ".repeat(depth * 2);
-    let title = plain(&name.replace('_', " "));
+    let title = plain(&name.strip_suffix("_id").unwrap_or(name).replace('_', " "));
     let head = format!("{indent}{dim}{title:<width$}{dim:#}", width = NAME_WIDTH.saturating_sub(depth * 2));
     match value {
         Value::Null => {}
@@ -81,7 +81,7 @@ fn is_short(item: &Value) -> bool {
     }
 }
 
-/// Returns one value as short text on one line.
+/// Returns one value of a reply as a short text on one line.
 pub(crate) fn scalar(name: &str, value: &Value) -> String {
     match value {
         Value::Null => "-".to_owned(),
@@ -104,8 +104,8 @@ fn shortened(text: &str) -> String {
     short
 }
 
-/// Returns the time in a member of a reply. Returns `None` when the last word of the member's name does not say that the
-/// number is a time, as it does in `created_at`.
+/// Returns the time in a member of a reply. Returns `None` when the last word of the member's name does not say that
+/// the number is a time, as it does in `created_at`.
 pub(crate) fn moment(name: &str, value: &Value) -> Option<Timestamp> {
     let is_time = ["at", "since", "until", "heartbeat"].iter().any(|word| name.rsplit('_').next() == Some(word));
     value.to_string().parse().ok().filter(|ms| is_time && *ms > 0).map(Timestamp)

@@ -1,5 +1,13 @@
 //! `handover run`: lets a team of agents work until all tasks of the plans are completed and checked.
 
+mod end;
+mod follow;
+mod heading;
+pub(super) mod missing;
+mod notice;
+pub(super) mod signals;
+mod what;
+
 use std::io::{IsTerminal as _, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -8,39 +16,48 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use base::people::intervention::{InterventionFollower, InterventionSummary};
-use base::project::plan_file::{DocumentFormat, PlanFile};
 use base::project::trust::Untrusted;
 use clap::Args;
 use engine::id::WorkflowId;
-use handover::desk::Visitor;
+use engine::workflow::WorkflowStatus;
+use git::facts::CheckoutFacts;
 use handover::keeper::{Keeper, OwnSession};
 use handover::office::Office;
-use handover::plan_file::make_workflow;
 use runner::attempt::shared::RunnerOrder;
 use runner::claim::open::{self, NotOpened, Opened};
-use runner::claim::run::{ClaimLoop, RunEnded, RunScope};
+use runner::claim::over::{RunEnded, RunScope, fresh_tasks};
+use runner::claim::run::ClaimLoop;
 use runner::screen::{Screen, ScreenLook};
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
-use wire::visible;
 
-use super::failure::CommandFailure;
+use self::end::EndedRun;
+use self::follow::FollowEnd;
+use self::heading::RunHeading;
+use self::missing::RunPlace;
+use self::notice::RunOver;
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArguments {
-    /// The id of the workflow; without it, the runner works on all ready and started workflows until you stop it
-    workflow: Option<WorkflowId>,
+    /// A task (its number, or the beginning of its name or id), a plan by its name, or a plan file; without it,
+    /// everything that is ready
+    what: Option<String>,
     /// Create a workflow from this YAML file, and work on it
-    #[arg(long, value_name = "FILE", conflicts_with = "workflow")]
+    #[arg(long, value_name = "FILE", conflicts_with = "what")]
     plan: Option<PathBuf>,
-    /// Replace {{NAME}} in the plan by VALUE; may be repeated
-    #[arg(long = "var", value_name = "NAME=VALUE", requires = "plan", value_parser = variable)]
+    /// Replace {{NAME}} in the plan file by VALUE; may be repeated
+    #[arg(long = "var", value_name = "NAME=VALUE", value_parser = variable)]
     variables: Vec<(String, String)>,
+    /// Outside of git: let agents work on the files themselves, one at a time, without a diff and without an undo
+    #[arg(long)]
+    in_place: bool,
+    /// Do not let anyone review the tasks of the plan file
+    #[arg(long)]
+    without_review: bool,
     /// The largest number of turns that run at once
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     agents: Option<u32>,
-    /// Exit when no task can be claimed and no turn runs, instead of waiting for new tasks
-    #[arg(long)]
+    /// Accepted for scripts of version 0.1; every run ends when nothing more can start
+    #[arg(long, hide = true)]
     once: bool,
     /// Print every event as one line of JSON
     #[arg(long)]
@@ -48,25 +65,38 @@ pub(crate) struct RunArguments {
 }
 
 impl RunArguments {
-    /// Returns the arguments of `handover run WORKFLOW`.
+    /// Returns the arguments with which `handover run WORKFLOW` would be typed.
     pub(super) fn of_workflow(workflow: WorkflowId) -> Self {
-        let (plan, variables, agents) = (None, Vec::new(), None);
-        Self { workflow: Some(workflow), plan, variables, agents, once: false, json: false }
+        Self { what: Some(workflow.to_string()), ..Self::of_everything(false) }
+    }
+
+    /// Returns the arguments of `handover run --agents N`.
+    pub(super) fn with_agents(agents: Option<u32>) -> Self {
+        Self { agents, ..Self::of_everything(false) }
+    }
+
+    /// Returns the arguments of `handover run`.
+    fn of_everything(json: bool) -> Self {
+        let (plan, variables) = (None, Vec::new());
+        Self { what: None, plan, variables, without_review: false, in_place: false, agents: None, once: false, json }
     }
 }
 
 pub(super) const HELP: &str = "\
-The exit code is 0 when the workflow is completed, and 1 when no task can run any more because tasks failed, are blocked,
-wait for you or are over budget. Ctrl-C lets the running turns finish. A second Ctrl-C ends them, gives their tasks back and
-exits with 130.
+The run ends when nothing more can start. The exit code is 0 when all is done or nothing was to do, 1 when something needs you
+(the last lines say what, and the command) or when you have not accepted the settings, and 2 when nothing could start: no agent,
+no program, no git repository or no commit. Ctrl-C lets the running tasks finish and starts nothing new. A second Ctrl-C stops
+them, gives them back and exits with 130.
 
 Handover runs the commands of a repository only after you accept them: `handover run` asks at a terminal, and `handover
-trust` shows them at any time. Questions and requests of agents: `handover inbox read`, `handover approval list`.
+trust` shows them at any time.
 
 Examples:
-  handover run --plan plan.yaml      create a workflow from a plan, and work on it until it is completed
-  handover run wf_0123456789ab       work on a workflow that has a plan
-  handover run                       work on every workflow that is ready, until you stop it";
+  handover run                       work on everything that is ready
+  handover run 3                     work on one task
+  handover run Greeting              work on a plan, by its name
+  handover run plan.yaml             create a workflow from a plan file, and work on it
+  handover run plan.yaml --without-review     the same, and nobody reviews its tasks";
 
 fn variable(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
@@ -75,69 +105,97 @@ fn variable(text: &str) -> Result<(String, String), String> {
 
 /// The longest time between two reads of interventions, which are changes that callers make to the plan during a run.
 const INTERVENTIONS: Duration = Duration::from_secs(1);
-/// The interval at which the seconds on the screen are redrawn.
+/// The interval at which the running times on the screen are drawn again.
 const TICK: Duration = Duration::from_millis(250);
 
 pub(super) async fn run(office: &Office, asked: &RunArguments) -> anyhow::Result<ExitCode> {
-    let (wishes, wish) = watch::channel(RunnerOrder::Work);
+    let place = if asked.in_place { RunPlace::InPlace } else { RunPlace::Worktrees };
+    let start = missing::start(office.place.root.as_deref(), place).await?;
+    let (orders, order) = watch::channel(RunnerOrder::Work);
+    let mut orders = Some(orders);
+    let mut known = None;
+    loop {
+        let opened = match opened(office, asked, order.clone()).await {
+            Ok(opened) => Some(opened),
+            Err(NotOpened::RunnerActive { .. }) => None,
+            Err(problem) => return Err(missing::failure(problem)),
+        };
+        let scope = match known {
+            Some(scope) => scope,
+            None => {
+                let accepted = follow::settings(office)?;
+                match what::scope(office, asked, &accepted).await? {
+                    Ok(scope) => scope,
+                    Err(code) => return Ok(code),
+                }
+            }
+        };
+        known = Some(scope);
+        if let Some(orders) = orders.take() {
+            tokio::spawn(signals::listen(orders));
+        }
+        let Some(opened) = opened else {
+            match Box::pin(follow::follow(office, scope, order.clone(), asked.json)).await? {
+                FollowEnd::Over(code) => return Ok(code),
+                // The other process ended before the work was done, so this one does the rest.
+                FollowEnd::RunnerGone => continue,
+            }
+        };
+        let _keeper = Keeper::start(office.desk.clone(), OwnSession::Runner(opened.shared.session)).await?;
+        if !asked.json {
+            tell_heading(office, &opened, scope, start.as_ref()).await?;
+        }
+        let over = RunOver { session: opened.shared.session, began: office.desk.service().now() };
+        let shown = Box::pin(show(opened, scope, asked.json)).await?;
+        notice::send(office, &over, &shown.ended).await;
+        return Ok(shown.code);
+    }
+}
+
+async fn tell_heading(
+    office: &Office,
+    opened: &Opened,
+    scope: RunScope,
+    start: Option<&CheckoutFacts>,
+) -> anyhow::Result<()> {
+    let (service, shared) = (office.desk.service(), &opened.shared);
+    let (tasks, is_begun) = (fresh_tasks(service, scope).await?, is_begun(office, scope).await?);
+    let start = start.filter(|_| !is_begun);
+    let heading = RunHeading { tasks, settings: &shared.settings, start, notices: &shared.team.notices };
+    heading.lines(super::table::screen_width()).iter().try_for_each(|line| super::say(line))
+}
+
+/// Opens the runner. At a terminal, asks the person to accept settings that are not accepted yet.
+pub(super) async fn opened(
+    office: &Office,
+    asked: &RunArguments,
+    order: watch::Receiver<RunnerOrder>,
+) -> Result<Opened, NotOpened> {
     let at_once = asked.agents.map(|agents| usize::try_from(agents).unwrap_or(usize::MAX));
-    let mut opened = open::open(office.run_site(), at_once, wish.clone()).await;
+    let mut opened = open::open(office.run_site(), at_once, order.clone()).await;
     let is_unaccepted = |problem: &NotOpened| {
         matches!(problem, NotOpened::Untrusted(Untrusted::Never { .. } | Untrusted::Changed { .. }))
     };
-    if opened.as_ref().is_err_and(is_unaccepted) && !asked.json && is_accepted_now(office)? {
-        opened = open::open(office.run_site(), at_once, wish).await;
-    }
-    let opened = match opened {
-        Ok(opened) => opened,
-        Err(NotOpened::Untrusted(Untrusted::Settings(problem))) => {
-            return Err(anyhow::Error::from(problem).context("read the settings"));
-        }
-        Err(problem @ (NotOpened::Untrusted(_) | NotOpened::NotReady(_) | NotOpened::RunnerActive { .. })) => {
-            return Err(CommandFailure::refusal_of(&problem).into());
-        }
-        Err(problem) => return Err(problem.into()),
-    };
-    let workflow = match &asked.plan {
-        None => asked.workflow,
-        Some(path) => {
-            let text = plan_text(path)?;
-            let shown = path.display().to_string();
-            let file = PlanFile::read(&text, DocumentFormat::of_path(path), &asked.variables);
-            let file = file.map_err(|problems| anyhow::anyhow!("{}", problems.at(&shown)))?;
-            let made = make_workflow(&office.desk, &Visitor::person(), &file).await;
-            Some(made.map_err(|problem| anyhow::anyhow!("{shown}: {problem}"))?)
-        }
-    };
-    let scope = match (workflow, asked.once) {
-        (Some(workflow), _) => RunScope::Workflow(workflow),
-        (None, true) => RunScope::Once,
-        (None, false) => RunScope::All,
-    };
-    if let Some(workflow) = workflow {
-        office.desk.service().view(move |world| world.workflow(workflow).map(|_| ())).await?;
-        if !asked.json && asked.plan.is_some() {
-            super::say(&format!("workflow {workflow}"))?;
+    if opened.as_ref().is_err_and(is_unaccepted) && !asked.json {
+        // A failed question counts as "no".
+        if is_accepted_now(office).unwrap_or(false) {
+            opened = open::open(office.run_site(), at_once, order).await;
         }
     }
-    let _keeper = Keeper::start(office.desk.clone(), OwnSession::Runner(opened.shared.session)).await?;
-    tokio::spawn(listen(wishes, asked.json));
-    let branches = opened.shared.ground.is_repository();
-    let follower = InterventionFollower::from_now(office.desk.service().clone(), workflow).await?;
-    let ended = show(opened, scope, follower, asked.json).await?;
-    let code = report(&ended, asked.json)?;
-    if let (Some(workflow), RunEnded::Completed, true, false) = (workflow, &ended, branches, asked.json) {
-        super::say(&format!(
-            "the result is on the branch handover/{workflow}; `handover turn list` shows the turns that made it"
-        ))?;
-    }
-    Ok(code)
+    opened
+}
+
+/// Returns true for a plan that has a branch already. The next tasks of such a plan start from that branch and not from
+/// the person's branch.
+async fn is_begun(office: &Office, scope: RunScope) -> anyhow::Result<bool> {
+    let RunScope::Workflow(id) = scope else { return Ok(false) };
+    let workflow = office.desk.service().view(move |world| world.workflow(id).cloned()).await?;
+    Ok(!workflow.standing && workflow.status != WorkflowStatus::Ready)
 }
 
 /// Runs everything that is ready, and ends when nothing more can start.
 pub(super) async fn run_ready(office: &Office, json: bool) -> anyhow::Result<ExitCode> {
-    let asked = RunArguments { workflow: None, plan: None, variables: Vec::new(), agents: None, once: true, json };
-    run(office, &asked).await
+    run(office, &RunArguments::of_everything(json)).await
 }
 
 /// Shows the person at the terminal the settings that are not accepted yet, and asks whether to accept them. Returns
@@ -156,30 +214,42 @@ pub(super) fn is_store_accepted_now(asked: &RunArguments) -> anyhow::Result<bool
     }
 }
 
-/// Runs the plan until it ends, and shows its events. Also shows the changes that other callers make to the plan.
-async fn show(
-    opened: Opened,
-    scope: RunScope,
-    mut follower: InterventionFollower,
-    json: bool,
-) -> anyhow::Result<RunEnded> {
+/// The result of a run that was shown to the person: its exit code and the way in which it ended.
+pub(super) struct ShownRun {
+    pub(super) code: ExitCode,
+    pub(super) ended: RunEnded,
+    /// The last order of the person to the runner: continue, finish the running turns, or stop.
+    pub(super) order: RunnerOrder,
+}
+
+/// Runs the work until it ends, and shows its events. Also shows the changes that other callers make to the plans.
+pub(super) async fn show(opened: Opened, scope: RunScope, json: bool) -> anyhow::Result<ShownRun> {
     let Opened { shared, mut news, lock: _lock } = opened;
+    let shared = Arc::new(shared);
+    let only = if let RunScope::Workflow(workflow) = scope { Some(workflow) } else { None };
+    let mut follower = InterventionFollower::from_now(shared.service.clone(), only).await?;
     let (look, width) = look(json);
     let mut screen = Screen::new(anstream::stdout(), look, width);
-    let mut bell = shared.service.bell();
-    let mut summary = InterventionSummary::default();
-    let work = ClaimLoop::new(Arc::new(shared), scope).work();
+    let (mut bell, mut order) = (shared.service.bell(), shared.wish.clone());
+    let turn_ms_max = u64::from(shared.settings.limits.turn_seconds).saturating_mul(1_000);
+    let mut changes = InterventionSummary::default();
+    let work = ClaimLoop::new(Arc::clone(&shared), scope).work();
     let mut work = std::pin::pin!(work);
     let mut tick = tokio::time::interval(TICK);
     let ended = loop {
         tokio::select! {
             ended = &mut work => break ended?,
             Some(found) = news.recv() => screen.tell(&found)?,
+            Ok(()) = order.changed() => {
+                if *order.borrow_and_update() == RunnerOrder::Finish {
+                    screen.finishing(turn_ms_max)?;
+                }
+            }
             _ = tick.tick() => screen.draw()?,
             _ = bell.changed(INTERVENTIONS) => {
                 for found in follower.next().await? {
                     screen.intervened(&found)?;
-                    summary.add(found);
+                    changes.add(found);
                 }
             }
         }
@@ -189,62 +259,37 @@ async fn show(
     }
     for found in follower.next().await? {
         screen.intervened(&found)?;
-        summary.add(found);
+        changes.add(found);
     }
-    screen.end(&summary.lines().join("\n"))?;
-    Ok(ended)
+    screen.end(&changes.lines())?;
+    let run = EndedRun { service: &shared.service, settings: &shared.settings, scope, ended };
+    let mut summary = screen.summary(run.needs().await?, run.summary_end());
+    summary.plans = run.plans(&summary).await?;
+    let code = run.tell(&summary, json)?;
+    if let (RunScope::Workflow(workflow), RunEnded::Completed, false) = (scope, &run.ended, json)
+        && summary.plans.is_empty()
+    {
+        let plan = shared.service.view(move |world| world.workflow(workflow).cloned()).await?;
+        if let Some(branch) = plan.branch {
+            super::say(&format!("The result is on the branch {branch}."))?;
+        }
+    }
+    let ended = run.ended;
+    Ok(ShownRun { code, ended, order: shared.wish() })
 }
 
 /// Returns the form in which events are shown (JSON, live or lines), and the width of the terminal in columns.
 pub(super) fn look(json: bool) -> (ScreenLook, usize) {
-    let look = match (json, std::io::stdout().is_terminal()) {
+    // If colours are switched off (`NO_COLOR`, a plain terminal), the sequences that erase lines are left out, too.
+    // Then lines that are drawn again and again would stay.
+    let out = std::io::stdout();
+    let can_erase = out.is_terminal() && anstream::AutoStream::choice(&out) != anstream::ColorChoice::Never;
+    let look = match (json, can_erase) {
         (true, _) => ScreenLook::Json,
         (false, true) => ScreenLook::Live,
         (false, false) => ScreenLook::Lines,
     };
     (look, super::table::screen_width())
-}
-
-fn report(ended: &RunEnded, json: bool) -> anyhow::Result<ExitCode> {
-    let (word, code) = match ended {
-        RunEnded::Completed => ("completed", 0),
-        RunEnded::Idle => ("idle", 0),
-        RunEnded::Stuck(_) => ("stuck", 1),
-        RunEnded::Stopped => ("stopped", 130),
-    };
-    // Remove secrets and hidden characters from the reason why the run stopped, because agents wrote parts of it.
-    let reason = if let RunEnded::Stuck(reason) = ended { Some(visible::redacted(reason)) } else { None };
-    if json {
-        let event = serde_json::json!({"event": "run_ended", "how": word, "reason": reason});
-        super::say(&visible::json(&event.to_string()))?;
-    } else {
-        match reason {
-            Some(reason) => eprintln!("handover: stopped, because no task can run: {}", visible::lines(&reason)),
-            None => super::say(word)?,
-        }
-    }
-    Ok(ExitCode::from(code))
-}
-
-/// Waits for SIGINT or SIGTERM. After the first signal, running turns (runs of agents' programs) may finish. The second
-/// signal ends them.
-async fn listen(wishes: watch::Sender<RunnerOrder>, json: bool) {
-    let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
-    else {
-        return;
-    };
-    for wish in [RunnerOrder::Finish, RunnerOrder::Stop] {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
-        if !json && wish == RunnerOrder::Finish {
-            eprintln!("handover: waiting for the running turns to finish; press Ctrl-C again to end them now");
-        }
-        let _nobody_works = wishes.send(wish);
-    }
-    // Never return: a third signal has no meaning, but returning would drop `wishes` and close the channel.
-    std::future::pending::<()>().await;
 }
 
 /// Reads a plan file. Refuses a file with more than `PLAN_BYTES_MAX` bytes.

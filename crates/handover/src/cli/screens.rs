@@ -1,5 +1,5 @@
-//! Pictures of every table, at 80 and 120 columns, with colours and without. The rows are in `screens/rows.json`, and the
-//! pictures are beside it. `UPDATE=1` writes the pictures again.
+//! Compares every table of the command line with a stored text (a picture), at 80 and 120 columns, with colours and
+//! without. The rows are in `screens/rows.json`, and the pictures are beside it. `UPDATE=1` writes the pictures again.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -11,20 +11,22 @@ use wire::json::Value;
 use wire::lifecycle::TOOLS;
 
 use super::table::{TableScreen, display_width};
-use super::{approval, project, review, show, token, turn};
+use super::{approval, project, review, show, task_list, token, turn, work};
 
-/// The time at which the pictures are taken: 2026-11-17 23:30:05 UTC.
+/// The time that the tables of the pictures are drawn for: 2026-11-17 23:30:05 UTC.
 const NOW: Timestamp = Timestamp(1_794_958_205_000);
 
-/// Returns every table of the program: its name and its columns.
+/// Returns every table that a command of the program prints: its name and its columns.
 fn tables() -> Vec<(&'static str, Vec<&'static str>)> {
-    let own: [(&str, &[&str]); 7] = [
+    let own: [(&str, &[&str]); 9] = [
+        ("task list", &task_list::COLUMNS),
         ("turn list", &turn::COLUMNS),
         ("token list", &token::COLUMNS),
         ("approval list", &approval::COLUMNS),
         ("project show", &project::COLUMNS),
         ("review list", &review::COLUMNS),
         ("review show", &review::ROUND_COLUMNS),
+        ("worktree list", &work::worktree::COLUMNS),
         ("wide letters", &["id", "name"]),
     ];
     let of_tools = TOOLS.iter().filter_map(|tool| Some((tool.name, show::columns(tool.name)?.1)));

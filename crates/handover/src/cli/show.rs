@@ -37,8 +37,8 @@ pub(crate) fn outcome(tool: &str, outcome: &ToolOutcome, json: bool, fresh: bool
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the refusal of a command that calls no tool as a [`CommandFailure`], in the same form as a tool's refusal. Any
-/// other error is returned unchanged.
+/// Returns the refusal of a command that calls no tool as a [`CommandFailure`], in the same form as a tool's refusal.
+/// Any other error is returned unchanged.
 pub(crate) fn refused(noun: &str, error: base::Error, json: bool) -> anyhow::Result<ExitCode> {
     match error {
         base::Error::Refused(refusal) => {
@@ -79,6 +79,9 @@ const WITH_MORE: [&str; 5] =
 fn reply(tool: &str, value: &Value) -> String {
     if tool == "workflow_get_summary" {
         return value.get("summary").and_then(Value::as_text).map(plain_lines).unwrap_or_default() + "\n";
+    }
+    if tool == "task_get" {
+        return super::task_show::text(value);
     }
     let mut text = String::new();
     let listed = columns(tool);

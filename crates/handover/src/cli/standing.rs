@@ -136,9 +136,8 @@ mod tests {
         for inner in command.get_subcommands() {
             let name =
                 if above.is_empty() { inner.get_name().to_owned() } else { format!("{above} {}", inner.get_name()) };
-            if inner.has_subcommands() {
-                commands(inner, &name, found);
-            } else {
+            commands(inner, &name, found);
+            if crate::cli::help::runs_alone(inner) {
                 let options = inner.get_arguments().filter_map(|argument| argument.get_long().map(str::to_owned));
                 found.push((name, options.collect()));
             }

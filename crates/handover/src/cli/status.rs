@@ -1,5 +1,6 @@
 //! `handover status`: shows on one screen what needs a person, what runs, what is ready and what was done today.
 
+mod everywhere;
 mod screen;
 
 use std::io::Write as _;
@@ -7,12 +8,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use base::ground::local_time::LocalClock;
-use base::people::attention::{self, AttentionItem, AttentionSurroundings};
+use base::people::attention::{self, AttentionItem};
 use base::people::intervention::{self, Intervention};
-use base::people::untaken::AgentSkill;
-use base::people::workload::{self, DoneTask, ReadyTask, RunningTask, Workload};
-use base::project::settings::team::{AgentSettings, AgentWork};
-use base::project::trust::{self, TrustView};
+use base::people::workload::{self, DoneTask, ReadyTask, RunningTask, StalledPlan, Workload};
+use base::project::place::data_folder;
 use clap::Args;
 use engine::id::WorkflowId;
 use engine::task::{Task, TaskState};
@@ -39,12 +38,18 @@ pub(crate) struct StatusArguments {
     /// Show the state again after every change, until you press Ctrl-C
     #[arg(long, conflicts_with = "json")]
     watch: bool,
+    /// Show what needs you in all projects in which you used Handover on this machine
+    #[arg(long, conflicts_with = "watch")]
+    all: bool,
     /// Print the state as JSON on one line
     #[arg(long)]
     json: bool,
 }
 
 pub(super) async fn run(office: &Office, asked: &StatusArguments) -> anyhow::Result<ExitCode> {
+    if asked.all {
+        return everywhere::run(office, asked.json).await;
+    }
     let service = office.desk.service();
     handover::keeper::once(&office.desk).await;
     loop {
@@ -53,7 +58,7 @@ pub(super) async fn run(office: &Office, asked: &StatusArguments) -> anyhow::Res
         let alive = office.desk.alive();
         let mut found = service.view(move |world| view::overview(world, &alive, now)).await?;
         base::people::approvals::sort_by_risk(&mut found.approvals);
-        let around = surroundings(office);
+        let around = handover::attention::surroundings(office.place.root.as_deref(), data_folder().as_deref());
         let clock = LocalClock::here();
         let items = attention::items(&attention::gather(service, &around).await?, &clock);
         let work = workload::read(service, clock.today()).await?;
@@ -91,24 +96,6 @@ async fn interventions(office: &Office, found: &Overview) -> anyhow::Result<Vec<
     all.sort_by_key(|found| std::cmp::Reverse(found.at));
     all.truncate(INTERVENTIONS_SHOWN);
     Ok(all)
-}
-
-/// Returns the facts about the project that the store does not have: settings that wait for a person, the agents of the
-/// settings, and the home folder.
-fn surroundings(office: &Office) -> AttentionSurroundings {
-    let view =
-        office.place.root.as_deref().map(|root| trust::view(root, base::project::place::data_folder().as_deref()));
-    let view = view.and_then(Result::ok);
-    let skill = |agent: &AgentSettings| AgentSkill {
-        roles: agent.roles.clone(),
-        capabilities: Some(agent.capabilities.clone()),
-    };
-    let agents = view.as_ref().map(|view| view.settings.team.agents.as_slice()).unwrap_or_default();
-    AttentionSurroundings {
-        unaccepted: view.as_ref().map(TrustView::waiting).unwrap_or_default(),
-        skills: agents.iter().filter(|agent| agent.work(false) != AgentWork::OnlyAsked).map(skill).collect(),
-        home: std::env::home_dir(),
-    }
 }
 
 fn json(
@@ -162,6 +149,7 @@ fn json(
         ("items", Value::List(items.iter().map(AttentionItem::to_value).collect())),
         ("running", Value::List(work.running.iter().map(running).collect())),
         ("ready", Value::List(work.ready.iter().map(ready).collect())),
+        ("stalled", Value::List(work.stalled.iter().map(stalled).collect())),
         ("done_today", Value::List(work.done.iter().map(done).collect())),
         ("workflows", Value::List(found.workflows.iter().map(workflow).collect())),
         ("held", Value::List(found.held.iter().map(held).collect())),
@@ -195,6 +183,16 @@ fn ready(row: &ReadyTask) -> Value {
         ("task_id", row.task.id.to_string().into()),
         ("name", row.task.name.as_str().into()),
         ("after", Value::List(row.after.iter().map(|number| u64::from(*number).into()).collect())),
+    ])
+}
+
+fn stalled(plan: &StalledPlan) -> Value {
+    object([
+        ("workflow_id", plan.id.to_string().into()),
+        ("name", plan.name.as_str().into()),
+        ("failed", u64::from(plan.causes.failed).into()),
+        ("blocked", u64::from(plan.causes.blocked).into()),
+        ("waiting", u64::from(plan.causes.waiting).into()),
     ])
 }
 

@@ -9,21 +9,21 @@ use wire::json::Value;
 use super::outline::{moment, scalar};
 use super::show::plain;
 
-/// The width in columns when standard output is no terminal, such as a pipe or a file.
+/// The width of a table, in characters, when standard output is no terminal but a pipe or a file.
 const WIDTH_DEFAULT: usize = 80;
-/// The smallest width in columns. On a narrower terminal the lines wrap, because a table with fewer columns shows
-/// nothing.
+/// The smallest width of a table, in characters. On a narrower terminal the lines wrap, because a narrower table would
+/// have no room for texts.
 const WIDTH_MIN: usize = 60;
-/// The width in columns to which a column of texts can shrink.
+/// The smallest width, in characters, to which a column of texts is narrowed.
 const TEXT_WIDTH_MIN: usize = 6;
 /// The largest number of characters in a cell of a table. A longer text is cut and ends with `…`. The tool that returns
 /// a single row of the table shows the full text.
 const CELL_CHARS_MAX: usize = 120;
 const GAP: &str = "  ";
-/// The columns with amounts: their texts are numbers with units, so they are complete and at the right.
+/// The names of columns with amounts, that is, numbers with units. Amounts are never cut, and are aligned to the right.
 const AMOUNTS: [&str; 4] = ["cost", "time", "for", "lines"];
 
-/// The column with a commit's hash, of which the first characters are shown.
+/// The name of the column that shows a commit by the first characters of its hash.
 const COMMIT: &str = "commit";
 const COMMIT_CHARS: usize = 10;
 
@@ -46,19 +46,19 @@ pub(crate) struct TableScreen {
     pub(crate) clock: LocalClock,
 }
 
-/// Draws a table for the screen of this process.
+/// Draws a table that fits the terminal of this process.
 pub(crate) fn table(columns: &[&str], rows: &[Value]) -> String {
     TableScreen { width: screen_width(), clock: LocalClock::here() }.table(columns, rows)
 }
 
-/// The way in which the cells of a column are shown.
+/// The kind of texts in a column of a table. It decides whether they may be cut and how they are aligned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ColumnKind {
-    /// Texts, which can be cut.
+    /// The column has texts, which are cut when the table is too wide.
     Text,
-    /// Ids, states and times, which are never cut.
+    /// The column has ids, states or times, which are never cut.
     Fixed,
-    /// Numbers and amounts, which are never cut and are at the right.
+    /// The column has numbers or amounts, which are never cut and are aligned to the right.
     Number,
 }
 
@@ -67,7 +67,8 @@ struct Column {
     heading: String,
     cells: Vec<String>,
     width: usize,
-    /// The width to which the column can shrink: no id, and not the heading, is ever cut.
+    /// The width below which the column is not narrowed. It has room for the heading and for every id, because these
+    /// are never cut.
     width_min: usize,
 }
 
@@ -90,7 +91,8 @@ impl TableScreen {
     fn column(&self, name: &str, rows: &[Value]) -> Column {
         let values: Vec<&Value> = rows.iter().map(|row| row.get(name).unwrap_or(&Value::Null)).collect();
         let cells: Vec<String> = values.iter().map(|value| self.cell(name, value)).collect();
-        let heading = name.replace('_', " ");
+        // The cells show the names of agents and tasks instead of their ids, so the heading has no `_id`.
+        let heading = name.strip_suffix("_id").unwrap_or(name).replace('_', " ");
         let width = cells.iter().map(|cell| display_width(cell)).chain([display_width(&heading)]).max().unwrap_or(0);
         let ids = cells.iter().filter(|cell| is_id(cell)).map(|cell| display_width(cell));
         let width_min = ids.chain([TEXT_WIDTH_MIN, display_width(&heading)]).max().unwrap_or(TEXT_WIDTH_MIN);
@@ -216,7 +218,7 @@ mod tests {
     fn ids_and_numbers_are_complete_though_the_table_is_too_wide() {
         let row = object([("task_id", "tk_0123456789ab".into()), ("seen", 123_456_789_012_u64.into())]);
         let table = drawn(10, &["task_id", "seen"], &[row]);
-        assert_eq!(table, "task id                  seen\ntk_0123456789ab  123456789012");
+        assert_eq!(table, "task                     seen\ntk_0123456789ab  123456789012");
     }
 
     #[test]

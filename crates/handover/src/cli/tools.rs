@@ -16,19 +16,19 @@ use wire::lifecycle::{Effect, Tool, ToolError, ToolId};
 use super::argument_file::{self, ArgumentFile, json};
 use super::example::with_example;
 use super::verbs::{NOUNS, ToolVerb, VERBS, words_of};
-use super::{reply, review, show, verify, work};
+use super::{agent_add, names, reply, review, show, task_list, verify, work};
 
-/// The form of an argument on a command line.
+/// The form in which a tool's argument is typed on the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ArgumentKind {
     Text,
     Whole,
     Flag,
-    /// A list of texts. The option is typed once for each text.
+    /// The argument is a list of texts. Its option is typed once for each text.
     Texts,
-    /// JSON text, or `@FILE` for a file with JSON or YAML.
+    /// The argument is JSON text, or `@FILE` for a file with JSON or YAML.
     Json,
-    /// A text. If it starts with a brace, it is parsed as JSON.
+    /// The argument is a text. If it starts with a brace, it is parsed as JSON.
     Either,
 }
 
@@ -87,8 +87,9 @@ fn bare_nouns() -> impl Iterator<Item = Command> {
 fn verbs(noun: Command) -> Command {
     let name = noun.get_name().to_owned();
     let own = match name.as_str() {
-        verify::NOUN => vec![verify::command()],
+        verify::NOUN => vec![task_list::command(), verify::command()],
         reply::NOUN => vec![reply::command()],
+        agent_add::NOUN => vec![agent_add::command()],
         review::NOUN => review::commands(),
         _ => Vec::new(),
     };
@@ -134,6 +135,9 @@ fn argument(name: &str, about: &str, schema: &Value, place: Option<usize>) -> Ar
         None => {
             let upper = name.rsplit('_').next().unwrap_or(name).to_uppercase();
             arg = arg.long(name.replace('_', "-")).value_name(upper);
+            if name == "include_archived" {
+                arg = arg.visible_alias("all");
+            }
         }
     }
     match kind {
@@ -211,8 +215,8 @@ fn typed(
 }
 
 /// Replaces the numbers and names of tasks, and the names of plans and agents, by ids in the arguments. People know
-/// these names, but tools need ids. A text that names nothing stays, and the tool refuses it. Returns the exit code when a
-/// text can mean several things and the person chose none of them.
+/// these names, but tools need ids. A text that names nothing stays, and the tool refuses it. Returns the exit code
+/// when a text can mean several things and the person chose none of them.
 async fn with_ids(office: &Office, asked: &TypedToolCall) -> anyhow::Result<Result<Value, ExitCode>> {
     let Value::Object(mut members) = asked.arguments.clone() else { return Ok(Ok(asked.arguments.clone())) };
     let of = |noun: &str| asked.tool.name.starts_with(noun);
@@ -248,7 +252,7 @@ async fn with_ids(office: &Office, asked: &TypedToolCall) -> anyhow::Result<Resu
     Ok(Ok(Value::Object(members)))
 }
 
-/// Tells whether a command below an agent client must know which agent of the client calls.
+/// `Yes` when a command that an agent client started must know which of the client's agents calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NeedsAgent {
     Yes,
@@ -256,7 +260,7 @@ pub(super) enum NeedsAgent {
 }
 
 impl NeedsAgent {
-    /// A call that changes something must be made by a known agent, unless it names the agent itself.
+    /// Returns `Yes` for a call that changes something and does not name its agent itself.
     fn of(asked: &TypedToolCall) -> Self {
         let names_one = ["agent_id", "sender_id"].iter().any(|name| asked.arguments.get(name).is_some());
         let changes = asked.tool.effect != Effect::Reads && asked.tool.id != ToolId::AgentRegister;
@@ -294,14 +298,18 @@ pub(crate) async fn run(office: &Office, asked: &TypedToolCall) -> anyhow::Resul
         Ok(arguments) => arguments,
         Err(code) => return Ok(code),
     };
-    // A program that uses `--json` gets the tool's own refusal. A person gets the lines of the file.
+    // A program that uses `--json` gets the tool's own refusal. A person gets the problems with their lines in the
+    // file.
     if !asked.json {
         argument_file::check(&asked.tool, &arguments, &asked.files)?;
     }
     let text = arguments.to_string();
     loop {
         let mut bell = office.desk.service().store().watch();
-        let outcome = office.desk.call(&visitor, asked.tool.name, text.as_bytes(), None).await;
+        let mut outcome = office.desk.call(&visitor, asked.tool.name, text.as_bytes(), None).await;
+        if let (ToolOutcome::Done(value), false) = (&mut outcome, asked.json) {
+            *value = names::with_names(office.desk.service(), value).await?;
+        }
         let shown = show::outcome(asked.tool.name, &outcome, asked.json, asked.watch);
         // Wait for reviews that this call started in the background: they would end with this process.
         office.desk.settled().await;

@@ -92,7 +92,7 @@ fn by_hash(view: &TrustView, hash: &str, data: &Path) -> anyhow::Result<ExitCode
 
 /// Shows the list of commands and permissions in the settings, or how it differs from the accepted list. Then asks the
 /// person at the terminal whether to accept it, and returns the answer.
-fn ask(view: &TrustView, data: &Path) -> anyhow::Result<bool> {
+pub(super) fn ask(view: &TrustView, data: &Path) -> anyhow::Result<bool> {
     show(view)?;
     let mut out = anstream::stdout();
     write!(out, "May Handover do this on this machine? [y/N] ")?;

@@ -9,13 +9,14 @@ pub(crate) struct ToolVerb {
     pub(crate) noun: &'static str,
     pub(crate) verb: &'static str,
     pub(crate) tool: ToolId,
-    /// The names of the arguments that are given by position, in their order.
+    /// The names of the arguments that are typed without an option name, in their order.
     pub(crate) places: &'static [&'static str],
-    /// The command's line in `--help`, written for people. The tool's own description is written for models.
+    /// The description of the command in `--help`, written for people. The tool's own description is written for
+    /// models.
     pub(crate) about: &'static str,
 }
 
-/// The first words of the commands, such as `task`, each with its line in `--help`.
+/// The first words of the commands, such as `task`, each with its description in `--help`.
 pub(crate) const NOUNS: &[(&str, &str)] = &[
     ("workflow", "Create workflows, set their plans and follow their progress"),
     ("task", "List, claim, work on and finish tasks"),
@@ -160,10 +161,10 @@ pub(crate) const VERBS: &[ToolVerb] = &[
     ),
     verb(
         "task",
-        "list",
+        "available",
         ToolId::TaskGetAvailable,
         &[],
-        "List the tasks that can be claimed, of all workflows or of one",
+        "List the tasks that an agent can claim now, with all their fields",
     ),
     verb("task", "show", ToolId::TaskGet, &["id"], "Show one task and its newest checkpoints"),
     verb("task", "next", ToolId::TaskNext, &["agent_id"], "Claim the next task for an agent, and show its context"),
@@ -274,7 +275,7 @@ pub(crate) const VERBS: &[ToolVerb] = &[
     ),
 ];
 
-/// Fails to compile when a tool has no command, or two commands.
+/// Stops the build when a tool has no command, or has two commands.
 const _: () = {
     let (mut seen, mut row) = (0_u128, 0);
     while row < VERBS.len() {

@@ -1,10 +1,11 @@
-//! The commands with which a person hands work in and out: `add`, `diff`, `merge`, `send-back`, `drop`, `answer` and
-//! their relatives. Each takes a task by its number, its name or the beginning of either.
+//! The commands with which a person gives work to agents and takes their work: `add`, `diff`, `merge`, `send-back`,
+//! `drop`, `answer` and similar ones. Each command takes a task by its number, its name or the beginning of either.
 
 mod add;
 mod answer;
 mod approve;
-mod ask;
+mod archive;
+pub(super) mod ask;
 mod checks;
 mod choose;
 mod diff;
@@ -20,14 +21,14 @@ mod stat;
 mod steer;
 mod take;
 mod undo;
+pub(super) mod worktree;
 
 use std::process::ExitCode;
 
 use clap::Subcommand;
 use handover::keeper;
-use handover::office;
 
-pub(super) use choose::{agent_named, plan_named, task_id, task_named};
+pub(super) use choose::{ChoiceText, Chosen, agent_named, chosen_work, plan_named, task_id, task_named};
 
 /// The commands about single tasks and their work. All of them need the store.
 #[derive(Debug, Subcommand)]
@@ -62,10 +63,18 @@ pub(super) enum WorkVerb {
     Approve(approve::ApproveArguments),
     /// Reject what a task asks for; the agent sees your reason
     Reject(approve::RejectArguments),
+    /// Put plans that are over out of sight; nothing is deleted
+    #[command(after_long_help = archive::HELP)]
+    Archive(archive::ArchiveArguments),
+    /// Show and empty the worktrees in which agents work
+    Worktree {
+        #[command(subcommand)]
+        command: worktree::WorktreeVerb,
+    },
 }
 
 pub(super) async fn run(named: Option<&str>, verb: WorkVerb) -> anyhow::Result<ExitCode> {
-    let office = office::open(named).await?;
+    let office = super::open_office(named).await?;
     keeper::once(&office.desk).await;
     match verb {
         WorkVerb::Add(asked) => add::run(&office, &asked).await,
@@ -80,10 +89,12 @@ pub(super) async fn run(named: Option<&str>, verb: WorkVerb) -> anyhow::Result<E
         WorkVerb::Stop(asked) => steer::stop(&office, &asked).await,
         WorkVerb::Approve(asked) => approve::approve(&office, &asked).await,
         WorkVerb::Reject(asked) => approve::reject(&office, &asked).await,
+        WorkVerb::Archive(asked) => archive::run(&office, &asked).await,
+        WorkVerb::Worktree { command } => worktree::run(&office, &command).await,
     }
 }
 
 /// Returns a line that begins with the number of a task, as all commands show tasks: ` 1  Fix the login`.
-fn numbered(number: u32, text: &str) -> String {
+pub(super) fn numbered(number: u32, text: &str) -> String {
     format!("{number:>2}  {}", super::show::plain(text))
 }

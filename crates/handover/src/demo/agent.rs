@@ -14,7 +14,7 @@ use super::client::DemoClient;
 pub(super) const TEAM: [&str; 3] = ["amy", "bob", "carol"];
 
 /// The time that a scripted agent of the demo pretends to work in each step.
-const STEP: Duration = Duration::from_millis(250);
+const STEP: Duration = Duration::from_millis(120);
 
 /// Runs one turn of a scripted agent, that is, one run of its program: reads the input from standard input and prints
 /// the output.
@@ -54,7 +54,7 @@ fn output(action: &str, params: &Value, prior: &Value) -> Value {
         })
     };
     match (action, resume.is_null()) {
-        ("schema", _) => done("two tables", "db/schema.sql", "create", "CREATE TABLE account (name TEXT);\n"),
+        ("schema", _) => done("a table with a name", "db/schema.sql", "create", "CREATE TABLE account (name TEXT);\n"),
         // The first output lacks required fields on purpose: the demo shows that the runner asks the agent to repair
         // it.
         ("design", true) => json!({"success": true, "summary": "a sketch"}),

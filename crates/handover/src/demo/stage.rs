@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use engine::command::Target;
+use engine::Rights;
 use engine::id::{Ids, SessionId, TaskId, WorkflowId};
-use engine::{Caller, Command, Rights};
+use engine::list::MessageQuery;
 use tokio::sync::{mpsc, watch};
 
 use super::{DemoOptions, Failed};
@@ -13,6 +13,7 @@ use crate::desk::{Desk, DeskSurroundings, Visitor};
 use crate::plan_file::make_workflow;
 use crate::side_program;
 use base::ground::random;
+use base::people::answers;
 use base::project::place::{self, PlaceReason, StorePlace};
 use base::project::plan_file::{DocumentFormat, PlanFile};
 use base::project::settings;
@@ -20,11 +21,15 @@ use base::project::team::Team;
 use base::service::Service;
 use git::Git;
 use git::slot::SlotPool;
-use runner::attempt::place::{RunnerSlots, WorktreeGround};
+use runner::attempt::place::WorktreeGround;
 use runner::attempt::shared::{RunNews, RunnerOrder, RunnerParts, RunnerShared};
+use runner::attempt::slot_owner::RunnerSlots;
 
-/// The plan of the demo: three tasks without dependencies, and three tasks that depend on them.
+/// The plan of the demo: two tasks that run at the same time, and then four tasks that run one after the other, so that
+/// the story can announce each of the four.
 const PLAN: &str = include_str!("plan.yaml");
+/// The check of the demo's repository. It needs nothing but a shell and grep.
+const CHECK: &str = include_str!("check.sh");
 
 /// Creates a repository for the demo and opens its store and runner. No person has to accept the commands in the
 /// repository's settings, because Handover itself wrote them.
@@ -70,9 +75,7 @@ async fn prepare(folder: &Path, program: &Path) -> Result<bool, Failed> {
     let store = folder.join(place::STATE).join("handover.db").display().to_string();
     place::prepare(&StorePlace { store, by: PlaceReason::Repository, root: Some(folder.to_owned()) })?;
     let program = program.display();
-    let mut text =
-        "[contract.page]\nchecks = [{ command = [\"grep\", \"-q\", \"<form\", \"web/page.html\"], seconds = 10 }]\n"
-            .to_owned();
+    let mut text = "[verify]\nchecks = [{ command = [\"sh\", \"check.sh\"], seconds = 10 }]\n".to_owned();
     for slug in super::agent::TEAM {
         text.push_str(&format!(
             "\n[[agent]]\nslug = \"{slug}\"\nadapter = \"exec\"\npersona = \"You are {slug}.\"\nroles = [\"{slug}\"]\n\
@@ -80,6 +83,7 @@ async fn prepare(folder: &Path, program: &Path) -> Result<bool, Failed> {
         ));
     }
     std::fs::write(own.join("config.toml"), text)?;
+    std::fs::write(folder.join("check.sh"), CHECK)?;
     let git = Path::new("git");
     let steps = [&["init", "--quiet"][..], &["add", "."], &["commit", "--quiet", "-m", "start"]];
     for words in steps {
@@ -100,9 +104,11 @@ pub(super) async fn plan(desk: &Desk) -> Result<WorkflowId, Failed> {
     made.map_err(|problem| Failed::Step(problem.to_string()))
 }
 
-/// Answers an agent's question as the simulated person.
+/// Answers the question of a task as the simulated person.
 pub(super) async fn answer(service: &Service, task: TaskId, answer: &str) -> Result<(), Failed> {
-    let to = Target::InProgress { answer: Some(answer.to_owned()) };
-    service.execute(Caller::with_rights(Rights::Person), Command::Move { task, attempt: None, to }).await?;
+    let asked = service.ask(MessageQuery::Questions { after: 0, limit: 10 }).await?;
+    let question = asked.iter().find(|message| message.draft.task == Some(task));
+    let question = question.ok_or_else(|| Failed::Step("the question of the task is missing".to_owned()))?;
+    answers::answer(service, Rights::Person, question.id, answer.to_owned()).await?;
     Ok(())
 }

@@ -95,12 +95,13 @@ impl Desk {
         let (id, rows) = (asked.workflow_id, limit(asked.limit));
         let after = place::<u32, TaskId>(asked.cursor.as_ref())?;
         let (done, next) = self.service.view(move |world| completed(world, id, after, rows)).await?;
+        let taken = self.service.view(move |world| Ok(world.workflow(id)?.branch.clone())).await?;
         let repository = asked.repo_path.as_ref().map(|path| PathBuf::from(path.as_str()));
         let repository = repository.or_else(|| self.surroundings.root.clone()).ok_or(Refusal::MissingRepoPath)?;
         let checked = async {
             let git = Git::default();
             let repository = GitRepository::find(&git, &repository).await?;
-            let branch = workflow_branch(&id.to_string());
+            let branch = taken.unwrap_or_else(|| workflow_branch(&id.to_string()));
             let line = repository.commit(&git, &reference(&branch)).await?.map(|tip| (branch, tip));
             let mut rows = Vec::new();
             for done in &done {

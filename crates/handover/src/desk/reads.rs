@@ -1,8 +1,9 @@
-//! Reads workflows, tasks, agents, checkpoints, workspaces and repositories.
+//! Serves the tools that read workflows, tasks, agents, checkpoints, workspaces and repositories.
 
 use engine::id::{AgentId, RepositoryId, TaskId, WorkflowId, WorkspaceId};
 use engine::list::{AgentFilter, WorkflowFilter};
-use engine::workflow::WorkflowStatus;
+use engine::view::StallCauses;
+use engine::workflow::{Workflow, WorkflowDetail, WorkflowStatus};
 use engine::workspace::WorkspaceStatus;
 use engine::world::CheckpointNeed;
 use engine::{Refusal, Timestamp, view};
@@ -10,7 +11,7 @@ use wire::json::{Value, object};
 use wire::lifecycle::{
     AgentGet, AgentList, AgentRow, AgentStatus, Agents, BlockedRow, CheckpointList, CheckpointRow, Checkpoints,
     Configured, DependenciesReply, Format, GroupRow, LockInfo, Mention, NamedParts, ProgressReply, ReplyPart,
-    Repositories, RepositoryList, RepositoryRow, Summarized, TaskGet, TaskReply, Within, WorkflowGet,
+    Repositories, RepositoryList, RepositoryRow, StallRow, Summarized, TaskGet, TaskReply, Within, WorkflowGet,
     WorkflowGetSummary, WorkflowList, WorkflowReply, WorkflowRow, Workflows, WorkspaceList, WorkspaceRow, Workspaces,
     presence,
 };
@@ -25,6 +26,12 @@ fn cursor<I: std::fmt::Display>(next: Option<(Timestamp, I)>) -> Option<String> 
 
 fn moment<I: std::str::FromStr>(given: Option<&wire::shape::NonBlank>) -> Result<Option<(Timestamp, I)>, Refusal> {
     Ok(place::<i64, I>(given)?.map(|(time, id)| (Timestamp(time), id)))
+}
+
+/// Returns the two fields of a reply that say that a workflow is stalled, and why. Both fields are `None` when the
+/// workflow is not stalled.
+fn stalled(causes: Option<StallCauses>) -> (Option<bool>, Option<StallRow>) {
+    (causes.map(|_| true), causes.map(StallRow::of))
 }
 
 impl Desk {
@@ -42,9 +49,11 @@ impl Desk {
             })
             .await?;
         let mut reply = TaskReply::of(&task);
-        // Always include this list, even when it is empty. Some clients were written for the original server, whose
-        // tools and field names Handover keeps, and they read the list without checking that it exists.
+        // Always include the list of checkpoints (notes about a task's progress), even when it is empty. Some clients
+        // were written for the original server, whose tools and field names Handover keeps, and they read the list
+        // without checking that it exists.
         reply.checkpoints = Some(newest.iter().map(CheckpointRow::of).collect());
+        self.with_work_done(&mut reply, task.task).await?;
         Ok(reply.render())
     }
 
@@ -88,15 +97,17 @@ impl Desk {
         let (id, now, rows) = (asked.id, self.service.now(), limit(asked.limit));
         let wanted = asked.include_tasks.or(asked.include_task_summaries).unwrap_or(false);
         let after = place::<u32, TaskId>(asked.cursor.as_ref())?;
-        let ((workflow, detail), page) = self
+        let ((workflow, detail), page, stall) = self
             .service
             .view(move |world| {
                 let found = view::workflow(world, id)?;
                 let page = if wanted { Some(view::tasks(world, id, &[], after, rows)?) } else { None };
-                Ok((found, page))
+                let stall = view::stalls(world, &[&found.0], now)?.pop().flatten();
+                Ok((found, page, stall))
             })
             .await?;
         let mut reply = WorkflowReply::of(&workflow, detail, now);
+        (reply.stalled, reply.stalled_by) = stalled(stall);
         if let Some(page) = page {
             reply.tasks = page.rows.iter().map(TaskReply::listed).collect();
             reply.next_cursor = page.next.map(|(sequence, task)| format!("{sequence}.{task}"));
@@ -118,7 +129,8 @@ impl Desk {
         let archived = asked.include_archived.unwrap_or(false);
         let after = moment::<WorkflowId>(asked.cursor.as_ref())?;
         let (offset, rows) = (asked.offset.map_or(0, |Within(number)| number), limit(asked.limit));
-        let page = self
+        let now = self.service.now();
+        let (page, stalls) = self
             .service
             .view(move |world| {
                 let repository = match &path {
@@ -128,10 +140,17 @@ impl Desk {
                     Some(path) => Some(world.repository_at(path)?.unwrap_or(RepositoryId::LAST)),
                 };
                 let filter = WorkflowFilter { statuses: statuses.clone(), repository, archived };
-                view::workflows(world, &filter, after, offset, rows)
+                let page = view::workflows(world, &filter, after, offset, rows)?;
+                let listed: Vec<&Workflow> = page.rows.iter().map(|(row, _)| row).collect();
+                let stalls = view::stalls(world, &listed, now)?;
+                Ok((page, stalls))
             })
             .await?;
-        let workflows: Vec<WorkflowRow> = page.rows.iter().map(|(row, detail)| WorkflowRow::of(row, detail)).collect();
+        let row = |((row, detail), stall): (&(Workflow, WorkflowDetail), Option<StallCauses>)| {
+            let (stalled, stalled_by) = stalled(stall);
+            WorkflowRow { stalled, stalled_by, ..WorkflowRow::of(row, detail) }
+        };
+        let workflows: Vec<WorkflowRow> = page.rows.iter().zip(stalls).map(row).collect();
         let reply = Workflows {
             workflows: if none { Vec::new() } else { workflows },
             total: if none { 0 } else { page.total.unwrap_or(0) },
@@ -141,7 +160,15 @@ impl Desk {
     }
 
     pub(super) async fn progress(&self, id: WorkflowId) -> ToolAnswer {
-        let found = self.service.view(move |world| view::progress(world, id)).await?;
+        let now = self.service.now();
+        let (found, stall) = self
+            .service
+            .view(move |world| {
+                let stall = view::stalls(world, &[world.workflow(id)?], now)?.pop().flatten();
+                Ok((view::progress(world, id)?, stall))
+            })
+            .await?;
+        let (stalled, stalled_by) = stalled(stall);
         let (workflow, planned) = (&found.workflow, view::is_planned(&found.workflow));
         let (tasks, open) = if planned { (workflow.tasks, workflow.open) } else { (0, 0) };
         let group =
@@ -154,6 +181,8 @@ impl Desk {
         let reply = ProgressReply {
             workflow_id: id,
             status: workflow.status.as_str(),
+            stalled,
+            stalled_by,
             total_tasks: tasks,
             by_status: NamedParts(found.by_status.clone()),
             completed_sequence: found.completed_sequence,

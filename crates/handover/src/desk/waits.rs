@@ -11,6 +11,7 @@ use engine::{Refusal, view};
 use tokio_util::sync::CancellationToken;
 use wire::lifecycle::{ChangeAnswer, ReplyPart, TaskWait, Waited, Within};
 
+use super::idle::IdleReason;
 use super::{CallProgress, Desk, Stopped, ToolAnswer, ToolRequest};
 
 /// The time that a call waits when it names no time, in seconds. It is below a minute, because clients give up a call
@@ -18,7 +19,7 @@ use super::{CallProgress, Desk, Stopped, ToolAnswer, ToolRequest};
 const WAIT_SECONDS_DEFAULT: u32 = 50;
 /// The interval between two progress reports of a waiting call.
 const PROGRESS: Duration = Duration::from_secs(5);
-/// The number of log entries that are read at once. A loop reads the following entries.
+/// The maximum number of log entries that one read returns.
 const ENTRIES_MAX: u32 = 500;
 /// The largest number of changes in one reply to a waiting call. The caller's next call continues after the last of
 /// them.
@@ -27,9 +28,9 @@ const CHANGES_MAX: usize = 50;
 /// The kind of log entries that wake a waiting call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WantedChange {
-    /// Any log entry of a workflow wakes the call, because it may make a task claimable.
+    /// Any log entry of a workflow wakes the waiting call, because the entry may make a task claimable.
     Work,
-    /// Any log entry wakes the call.
+    /// Every log entry wakes the waiting call.
     Anything,
 }
 
@@ -78,12 +79,33 @@ impl Desk {
             if !seen.is_empty() || claimable > 0 || unread > 0 {
                 return self.happened(&topics, seen, agent, &waiting).await;
             }
-            if !waiting.more(self, WantedChange::Anything).await? {
-                let cursor = waiting.cursor();
-                let reply = Waited { happened: false, claimable: None, unread: None, changes: Vec::new(), cursor };
-                return Ok(reply.render());
+            if self.is_over(topics.workflow).await? || !waiting.more(self, WantedChange::Anything).await? {
+                return self.nothing_happened(&topics, agent, waiting.cursor()).await;
             }
         }
+    }
+
+    /// Answers a call that saw no change. A call that waited for work gets the reason why there is none.
+    async fn nothing_happened(
+        &self,
+        topics: &Topics,
+        agent: Option<engine::id::AgentId>,
+        cursor: String,
+    ) -> ToolAnswer {
+        // Count the claimable tasks again. A call that continues after a cursor can see no change although tasks are
+        // claimable: they became claimable before the cursor. Then there is no reason to report.
+        let is_idle = topics.work && self.claimable(topics.workflow, agent).await? == 0;
+        let idle = if is_idle { Some(self.idle(topics.workflow, agent).await?) } else { None };
+        let reply = Waited {
+            happened: false,
+            claimable: None,
+            unread: None,
+            waiting: idle.as_ref().and_then(IdleReason::rows),
+            reason: idle.map(|idle| idle.words),
+            changes: Vec::new(),
+            cursor,
+        };
+        Ok(reply.render())
     }
 
     async fn happened(
@@ -98,7 +120,8 @@ impl Desk {
             Some(agent) => Some(self.unread(MailboxOwner::Agent(agent)).await?),
             None => None,
         };
-        Ok(Waited { happened: true, claimable, unread, changes, cursor: waiting.cursor() }.render())
+        let cursor = waiting.cursor();
+        Ok(Waited { happened: true, claimable, unread, reason: None, waiting: None, changes, cursor }.render())
     }
 
     /// Returns the topics (the parts of the log) that a call of `task_wait` waits for.
@@ -134,7 +157,7 @@ struct Topics {
 }
 
 impl Topics {
-    /// Returns the change in a log entry, if the call waits for it.
+    /// Returns the change that a log entry describes, if the waiting call waits for this change.
     fn change(&self, entry: &Entry) -> Option<ChangeAnswer> {
         let event = || serde_json::from_str::<Event>(&entry.body).ok();
         let mail = Some(&entry.topic) == self.inbox.as_ref() && entry.kind == "sent";
@@ -151,7 +174,7 @@ impl Topics {
 }
 
 impl WaitingCall {
-    /// Returns the position in the log from which the next call continues.
+    /// Returns the position in the log from which the caller's next waiting call continues.
     pub(super) fn cursor(&self) -> String {
         self.cursor.to_string()
     }

@@ -20,11 +20,9 @@ use base::error::Error;
 /// The number of workflows that are searched for a claimable task. The newest workflows are searched. An older workflow
 /// is searched only if the caller names it.
 const WORKFLOWS_MAX: u32 = 100;
-/// The most tasks that the row of a task lists from its parallel group (the tasks that are planned to run at the same
-/// time). Later tasks of the group are left out.
+/// The maximum number of tasks that the row of a task lists from its parallel group (the tasks that are planned to run
+/// at the same time). Later tasks of the group are left out.
 const PARALLEL_MAX: u32 = 20;
-/// The time after which a caller should ask again when no task can be claimed, in milliseconds.
-const RETRY_MS: u32 = 5_000;
 
 /// Returns the newest workflows that may have claimable tasks. They are ordered from the oldest to the newest, so that
 /// workflows that were started first finish first. The `preferred` workflow comes before all others.
@@ -124,8 +122,8 @@ impl Desk {
         };
         let (workflow, rows) = (asked.workflow_id, usize::try_from(limit(asked.limit)).unwrap_or(usize::MAX));
         let now = self.service.now();
-        // The cursor (the position in the list) names a workflow and a position in its tasks, with a slash between
-        // them, because the list covers several workflows.
+        // The cursor (the position in the list of claimable tasks) names a workflow and a position in its tasks, with a
+        // slash between them, because the list covers several workflows.
         let after = asked.cursor.as_ref().map(|cursor| {
             let (id, place) = cursor.as_str().split_once('/')?;
             Some((id.parse::<WorkflowId>().ok()?, if place.is_empty() { None } else { Some(position(place)?) }))
@@ -182,7 +180,7 @@ impl Desk {
             return self.seated(seat, budget).await;
         }
         if let Some(first) = self.service.kept(&request.caller, "claim_next").await? {
-            return self.taken(&first?, budget, None, asked.workflow_id).await;
+            return self.taken(&first?, budget, None, (asked.workflow_id, Some(agent))).await;
         }
         let (workflow, failed) = (asked.workflow_id, asked.include_failed.unwrap_or(false));
         let wait = asked.wait_seconds.map_or(0, |Within(seconds)| seconds);
@@ -198,14 +196,14 @@ impl Desk {
                 let reply = self.service.execute(caller, claim).await?;
                 self.keep_base(&reply).await;
                 if matches!(reply, Reply::Claimed { .. }) || request.caller.key.is_some() {
-                    return self.taken(&reply, budget, Some(waiting.cursor()), asked.workflow_id).await;
+                    return self.taken(&reply, budget, Some(waiting.cursor()), (asked.workflow_id, Some(agent))).await;
                 }
                 // If another agent claimed the offered task first, search for another task.
                 continue;
             }
-            if !waiting.more(self, WantedChange::Work).await? {
+            if self.is_over(workflow).await? || !waiting.more(self, WantedChange::Work).await? {
                 let reply = Reply::NoTask { limit_reached: false, all_done: false };
-                return self.taken(&reply, budget, Some(waiting.cursor()), workflow).await;
+                return self.taken(&reply, budget, Some(waiting.cursor()), (workflow, Some(agent))).await;
             }
         }
     }
@@ -214,7 +212,7 @@ impl Desk {
         let lease = self.service.view(move |world| Ok(world.task(seat.task)?.state.lease().map(|lease| lease.until)));
         let until = lease.await?.ok_or(Refusal::ClaimLost { task: seat.task, holder: None, attempt: seat.attempt })?;
         let held = Reply::Claimed { task: seat.task, attempt: seat.attempt, until, review: false };
-        self.taken(&held, budget, None, None).await
+        self.taken(&held, budget, None, (None, None)).await
     }
 
     async fn taken(
@@ -222,19 +220,19 @@ impl Desk {
         reply: &Reply,
         budget: u32,
         cursor: Option<String>,
-        workflow: Option<WorkflowId>,
+        (workflow, agent): (Option<WorkflowId>, Option<AgentId>),
     ) -> ToolAnswer {
         let Reply::Claimed { task, attempt, until, .. } = reply else {
-            let now = self.service.now();
-            let (reason, retry_after_ms) = self.service.view(move |world| idle(world, workflow, now)).await?;
+            let idle = self.idle(workflow, agent).await?;
             let reply = NextTask {
                 success: false,
                 task: None,
                 attempt: None,
                 lease_expires_at: None,
                 context: None,
-                reason: Some(reason),
-                retry_after_ms,
+                waiting: idle.rows(),
+                retry_after_ms: idle.retry_after_ms,
+                reason: Some(idle.words),
                 cursor,
             };
             return Ok(reply.render());
@@ -249,33 +247,12 @@ impl Desk {
             lease_expires_at: Some(*until),
             context: Some(context),
             reason: None,
+            waiting: None,
             retry_after_ms: None,
             cursor: None,
         };
         Ok(reply.render())
     }
-}
-
-/// Returns the reason why no task can be claimed, and the time in milliseconds after which to ask again. The time is
-/// `None` when the workflow is over.
-fn idle(world: &World, workflow: Option<WorkflowId>, now: Timestamp) -> Result<(String, Option<u32>), DecisionStop> {
-    let again = Some(RETRY_MS);
-    let Some(id) = workflow else {
-        let none = running(world, None)?.is_empty();
-        let words = if none { "no workflow is ready or in progress" } else { "no task can be claimed now" };
-        return Ok((words.to_owned(), again));
-    };
-    let found = world.workflow(id)?;
-    if !found.status.is_running() {
-        let again = again.filter(|_| !found.status.targets().is_empty());
-        return Ok((format!("the workflow is {}", found.status), again));
-    }
-    if let Some(limit) = found.parallel_max
-        && *world.ask(&NumberNeed::Running(id, now))? >= limit
-    {
-        return Ok((format!("the workflow's limit of {limit} running tasks is reached"), again));
-    }
-    Ok(("no task can be claimed now".to_owned(), again))
 }
 
 /// Parses a position in a list of tasks: priority, sequence and id.
@@ -319,8 +296,8 @@ fn next_row(world: &World, view: &view::TaskView) -> Result<NextRow, DecisionSto
         let list = TaskQuery::Group { workflow: task.workflow, group, limit: PARALLEL_MAX + 1 };
         together.extend(world.ask(&list)?.iter().map(|member| member.id).filter(|id| *id != task.id));
     }
-    // All dependencies of a claimable task are completed. The task's row in the list shows only the first few of these
-    // dependencies.
+    // All dependencies of a claimable task are completed. The row of the task in the reply shows only the first few of
+    // these dependencies.
     let on = world.ask(&TaskIdNeed::Dependencies(task.id))?;
     let on = on.get(..on.len().min(engine::limits::NAMED_MAX)).unwrap_or_default();
     world.want(on.iter().map(|id| Need::Task(*id)))?;

@@ -31,7 +31,7 @@ use runner::review::task_work::{WorkGround, WorkProblem, state_to_complete};
 use runner::verify::EvaluatorQuestion;
 
 /// The message to an agent whose handoff (its report at the end of its work) is valid, but was refused by the engine,
-/// which decides by the rules.
+/// the code that accepts or refuses commands.
 const REFUSED: &str = "Your handoff is valid, but it was refused. Fix the problem below, and hand over again.";
 
 /// A client's session whose agent stops with a handoff, that is, with a report at the end of its work.
@@ -43,8 +43,8 @@ pub(super) struct StoppedSession<'a> {
 }
 
 impl StoppedSession<'_> {
-    /// Applies the agent's handoff (its report at the end of its work) to its task. When the engine, which decides by
-    /// the rules, refuses the handoff, answers with the reason.
+    /// Applies the agent's handoff (its report at the end of its work) to its task. When the engine, which accepts or
+    /// refuses commands, refuses the handoff, answers with the reason.
     pub(super) async fn hand_over(&self, result: &AgentResult) -> Result<HookAnswer, HookError> {
         match self.effect(result).await {
             Err(HookError::Error(Error::Refused(refusal))) => self.refused(&refusal).await,
@@ -210,7 +210,7 @@ impl StoppedSession<'_> {
         }
         let Some(root) = self.office.place.root.clone() else {
             return Ok(HookAnswer::Note(format!(
-                "the agent says that {task} is done, but the task cannot be verified, because there is no project \
+                "the agent says that {task} is done, but the task cannot be checked, because there is no project \
                  here; run `handover init` in the project's root"
             )));
         };
@@ -220,7 +220,7 @@ impl StoppedSession<'_> {
             let add = TransactionStep::of(Command::AddCheckpoint { task, attempt, note });
             self.execute(None, &lessons, vec![add]).await?;
             let text = format!(
-                "the agent says that {task} is done, but it is not verified: {untrusted}; then run `handover \
+                "the agent says that {task} is done, but it is not checked: {untrusted}; then run `handover \
                     task verify {task}`"
             );
             return Ok(HookAnswer::Note(text));
@@ -264,13 +264,14 @@ impl StoppedSession<'_> {
             }
             Err(Unfinished::Error(error)) => Err(error.into()),
             Err(problem) => {
-                Ok(HookAnswer::Note(format!("the agent says that {task} is done, but it was not verified: {problem}")))
+                Ok(HookAnswer::Note(format!("the agent says that {task} is done, but it was not checked: {problem}")))
             }
         }
     }
 
-    /// Answers when the engine, which decides by the rules, refuses a handoff (the agent's report). An agent that lost
-    /// the task has nothing to fix and gets a note. For any other agent, the handoff is sent back with the problem.
+    /// Answers when the engine, which accepts or refuses commands, refuses a handoff (the agent's report). An agent
+    /// that lost the task has nothing to fix and gets a note. For any other agent, the handoff is sent back with the
+    /// problem.
     async fn refused(&self, refusal: &Refusal) -> Result<HookAnswer, HookError> {
         if matches!(
             refusal,

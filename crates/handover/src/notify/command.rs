@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
+use base::project::settings::EnvironmentSettings;
 use tokio::io::AsyncWriteExt as _;
 
 use crate::side_program;
@@ -13,9 +14,17 @@ use crate::side_program;
 /// mail, a command needs less time.
 const RUN_MAX: Duration = Duration::from_secs(20);
 
-pub(super) async fn run(root: &Path, words: &[String], told: &str) -> Result<(), String> {
+/// The folder and the environment of a program that sends notices.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct NoticeSite<'a> {
+    pub(super) root: &'a Path,
+    /// The section `[env]` of the settings that a person accepted.
+    pub(super) environment: &'a EnvironmentSettings,
+}
+
+pub(super) async fn run(site: NoticeSite<'_>, words: &[String], told: &str) -> Result<(), String> {
     let (program, arguments) = words.split_first().ok_or("notify.command names no program")?;
-    let mut command = side_program::command(&super::program(root, program), root);
+    let mut command = side_program::notice_command(&super::program(site.root, program), site.root, site.environment);
     command.args(arguments).stdout(Stdio::null());
     let mut child = command.spawn().map_err(|error| format!("{program} cannot be started: {error}"))?;
     // The time limit also covers writing the notice, because a program that does not read its standard input would

@@ -1,6 +1,8 @@
 //! Tests that really send notices: to a program that stores its input, and to a server that answers with given
 //! statuses.
 
+mod items;
+
 use std::sync::{Arc, Mutex};
 
 use engine::Timestamp;

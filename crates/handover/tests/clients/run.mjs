@@ -1,5 +1,5 @@
-// Plays the transcripts through the TypeScript SDK's client, over stdio. The client lists the tools first, so it holds every reply
-// to the tool's output schema by itself.
+// Plays the test transcripts through the MCP client of the TypeScript SDK, over standard input and output. The client
+// first asks for the list of tools. So the client itself checks every reply against the tool's output schema.
 //
 // usage: node run.mjs HANDOVER SCRIPTS [NAME…]
 
@@ -66,7 +66,7 @@ const isTime = (number) => number >= 1_577_000_000_000 && number < 4_000_000_000
 const ID = /\b(wf|tk|ag|cp|ws|rp|tmpl|msg|thr|ses|tok|ap)_(?!000000000000|0123456789ab)[0-9a-z]{12}\b/g;
 const RFC_3339 = /\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g;
 const REMOVED = /refs\/handover\/removed\/\d{13}-[0-9a-f]{12}\//g;
-// A time of this run is covered; a time that a script gives stays.
+// Replaces a time of this test run by `<time>`. Keeps a time that a transcript gives, because it does not change.
 const coverTime = (text) => (Math.abs(Date.parse(text) - Date.now()) < 86_400_000 ? '<time>' : text);
 
 function coverText(names, text) {
@@ -136,7 +136,8 @@ async function connect(place, who) {
     return client;
 }
 
-// Over MCP nobody is a person, and a coordinator is a client that a project names: the library does their steps.
+// No caller over MCP has a person's rights, and only a client that the project's settings list is a coordinator. So the
+// program `desk_step`, which calls Handover as a library, does the steps of both.
 const isBeside = (who) => ['person', 'coordinator'].includes(who);
 
 function beside(place, who, tool, input) {

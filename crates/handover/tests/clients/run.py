@@ -132,7 +132,8 @@ def make_repository(place):
     return str(path)
 
 
-# Over MCP nobody is a person, and a coordinator is a client that a project names: the library does their steps.
+# No caller over MCP has a person's rights, and only a client that the project's settings list is a coordinator. So a
+# program that calls Handover as a library does the steps of both.
 BESIDE = ("person", "coordinator")
 
 

@@ -1,12 +1,13 @@
 #!/bin/sh
-# A program that plays an agent. What it does is said by its task's description: one word for each turn, the last word for
-# all that follow. Turns are counted in the folder SIM, because the worktree of one attempt is not that of the next.
+# A program that plays an agent. The description of its task says what it does: one word for each turn (run of this
+# program). The last word is for all further turns. The script counts the turns in the folder SIM and not in the
+# worktree, because the next attempt (claim of the task) may get another worktree.
 read -r envelope
 field() { printf '%s' "$envelope" | sed -n "s/.*\"$1\":\"\([^\"]*\)\".*/\1/p"; }
 task=$(field task_id)
 goal=$(field goal)
 turns=$task
-# Who judges is told what to look at instead of a goal, and counts for itself.
+# An agent that evaluates an output gets the field `evaluate` instead of a goal. Its turns are counted separately.
 [ -n "$goal" ] || { goal=$(field evaluate) && turns=$task.judge; }
 count=$(cat "$SIM/$turns" 2>/dev/null || echo 0)
 count=$((count + 1))
@@ -16,23 +17,23 @@ printf '%s\n' "$envelope" >"$SIM/$turns.$count.envelope"
 cp "$HANDOVER_PROMPT" "$SIM/$turns.$count.prompt" 2>/dev/null
 [ -z "$HANDOVER_INPUT" ] || cp "$HANDOVER_INPUT" "$SIM/$turns.$count.input" 2>/dev/null
 
-envelope() { # success summary artifacts recommendation
+envelope() { # arguments: success summary artifacts recommendation
     printf '{"success": %s, "summary": "%s", "artifacts": [%s], "notes": ["output_ref: out/%s.txt"], "recommendation": "%s"}\n' \
         "$1" "$2" "$3" "$task" "$4"
 }
 artifact() { printf '{"path": "%s", "operation": "%s", "content": "%s"}' "$1" "$2" "$3"; }
 finished() { envelope true "done in turn $count" "$(artifact "out/$task.txt" create "made by $task in turn $count")" proceed; }
-handoff() { # status more
-    # A finished task has changed a file.
+handoff() { # arguments: status, further members, next action, impacts, gaps
+    # Change a file before reporting that the task is finished, as a real agent does.
     [ "$1" != COMPLETE ] || { mkdir -p out && echo "made by $task in turn $count" >"out/$task.txt"; }
     agent=$(sed -n 's/.*"agent_id":"\([^"]*\)".*/\1/p' "$HANDOVER_INPUT")
     printf '```agent_contract_handoff\n{"agent_status": {"plan_status": "%s", "agent_id": "%s", "pending_steps": [], "next_action": "%s"}, "evidence_report": {"patterns_checked": [], "files_checked": [], "commands_run": [], "key_outputs": ["made it"], "verbatim_outputs": [], "cross_layer_impacts": [%s], "open_gaps": [%s], "verification": {"result": "pass"}}%s}\n```\n' \
         "$1" "$agent" "${3:-go on}" "$4" "$5" "$2"
 }
-# Our own command line, as an agent would use it; what it answers is kept.
+# Runs a command of `handover` as an agent does, and saves its answer.
 tool() { printf '%s => %s\n' "$*" "$("$HANDOVER" "$@" --json 2>&1 </dev/null | tr '\n' ' ')" >>"$SIM/$task.said"; }
-# The same over MCP, on one pipe that is closed at the end.
-call() { # tool arguments
+# Prints the MCP message that calls a tool. All messages go to `handover mcp` over one pipe, which is closed at the end.
+call() { # arguments: the tool's name, the tool's arguments
     calls=$((calls + 1))
     printf '{"jsonrpc": "2.0", "id": %s, "method": "tools/call", "params": {"name": "%s", "arguments": %s}}\n' "$calls" "$1" "$2"
 }
@@ -45,9 +46,9 @@ case $word in
 finished) finished ;;
 late) sleep 1 && finished ;;
 soon) sleep 0.2 && finished ;;
-# Until the test lets it go on, or is gone; it has done something before.
+# Writes a file, then waits until the test creates the file `go`, or until the test's folder is gone.
 waits) echo "half done" >half.txt && echo >"$SIM/$task.begun" && until [ -e "$SIM/go" ] || [ ! -e "$SIM" ]; do sleep 0.05; done && finished ;;
-# Leaves an ignored file, after it has noted its folder and the ignored files that it found there.
+# Records its folder and the files in `cache`, which git ignores. Then leaves a file in `cache` for the next task.
 warm) { pwd; ls cache 2>/dev/null || :; } >"$SIM/$task.found" && mkdir -p cache && echo >cache/warm && finished ;;
 right) envelope true "done in turn $count" "$(artifact "out/$task.txt" create right)" proceed ;;
 bad) echo '{"success": true}' ;;
@@ -56,9 +57,10 @@ nonsense) head -c 4000 /dev/urandom ;;
 nothing) ;;
 twice) finished && envelope true "said twice" "" proceed && finished ;;
 dies) kill -KILL $$ ;;
-# Who started us is the host, and who started that is the runner.
+# Kills its parent, the turn host (the process that starts and ends this program).
 dies-with-host) kill -KILL "$PPID" && sleep 1000 ;;
-# Nobody is left to end the child, which hides from everybody but its environment.
+# Kills the turn host and the runner, and leaves a child in a new session. The next runner can find this child only by
+# its environment.
 hides) setsid sleep 1000 >/dev/null 2>&1 & kill -KILL "$PPID" "$(cat "$SIM/runner")" && sleep 1000 ;;
 kills-runner) kill -KILL "$(cat "$SIM/runner")" && sleep 1000 ;;
 exits) echo 'out of paper' >&2 && exit 3 ;;
@@ -74,16 +76,17 @@ exists) envelope true "again" "$(artifact README.md create x)" proceed ;;
 outside) envelope true "out" "$(artifact ../escaped.txt create x)" proceed ;;
 updates) envelope true "mended" "$(artifact README.md update "changed by $task")" proceed ;;
 writes) echo "by hand, $task" >"left-$task.txt" && envelope true "wrote a file" "" proceed ;;
-# Makes the check pass by changing it.
+# Changes the script that checks its output, so that the check passes.
 cheats) printf 'exit 0\n' >ci/check.sh && finished ;;
 honest) git checkout --quiet HEAD~1 -- ci/check.sh && mkdir -p out && echo right >"out/$task.txt" && envelope true "put back" "" proceed ;;
-# Writes what is not an agent's, as a file of its own and as an artifact.
+# Tries to change Handover's state folder: writes a file there, or names such a file as an artifact of its output.
 state) mkdir -p .handover/state && echo mine >.handover/state/token && git add --force .handover/state && finished ;;
 state-artifact) envelope true "a token" "$(artifact .handover/./State/token create mine)" proceed ;;
 wrong) envelope true "wrong output" "$(artifact "out/$task.txt" create wrong)" proceed ;;
 updates-wrong) envelope true "still wrong" "$(artifact "out/$task.txt" update "still wrong")" proceed ;;
 mends) envelope true "right output" "$(artifact "out/$task.txt" update right)" proceed ;;
-# What a review found: answered in notes, in part, or with our own command.
+# Answers the findings of a review: all of them in notes, only one of them, or with the command `handover review
+# answer`.
 answers | answers-one)
     more=', "feedback finding-0002 rejected: not: here"'
     [ "$word" = answers ] || more=

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::scene::Scene;
 
-/// A task as the store shows it.
+/// A task of the workflow, as the command line shows it.
 #[derive(Debug)]
 struct Row {
     id: String,
@@ -25,9 +25,10 @@ pub(crate) fn problems(scene: &Scene, workflow: &str) -> Vec<String> {
         found.push(format!("the log: {}", String::from_utf8_lossy(&verdict.stdout)));
     }
     let rows = rows(scene, workflow, &mut found);
+    let branch = scene.plan_branch(workflow);
     for row in &rows {
         found.extend(log_of(row, &log));
-        found.extend(branch_of(scene, workflow, row));
+        found.extend(branch_of(scene, &branch, row));
     }
     found.extend(turns(&log));
     found.extend(left(scene, &rows));
@@ -90,11 +91,10 @@ fn turns(log: &[Value]) -> Vec<String> {
 
 /// Checks that the work of a task is in the workflow's branch once, with the content that the accepted run of its agent
 /// wrote.
-fn branch_of(scene: &Scene, workflow: &str, row: &Row) -> Vec<String> {
-    let branch = format!("handover/{workflow}");
+fn branch_of(scene: &Scene, branch: &str, row: &Row) -> Vec<String> {
     let mut found = Vec::new();
     let path = format!("out/{}.txt", row.id);
-    let added = scene.git(&["log", "--format=%H", "--diff-filter=A", &branch, "--", &path]);
+    let added = scene.git(&["log", "--format=%H", "--diff-filter=A", branch, "--", &path]);
     if added.lines().count() != 1 {
         found.push(format!("{}: {path} came in {} times", row.name, added.lines().count()));
         return found;
@@ -105,14 +105,14 @@ fn branch_of(scene: &Scene, workflow: &str, row: &Row) -> Vec<String> {
     if !is_right {
         found.push(format!("{}: {content:?} is there, but the outcome is {:?}", row.name, row.outcome));
     }
-    let merges = scene.git(&["log", "--format=%s", "--merges", &branch]);
+    let merges = scene.git(&["log", "--format=%s", "--merges", branch]);
     let count = merges.lines().filter(|line| line.ends_with(&format!("({})", row.id))).count();
     if count > 1 {
         found.push(format!("{}: merged {count} times", row.name));
     }
     // Commits that earlier claims (attempts) of the task made must not be in the branch.
     let grep = format!("--grep=^Task: {}$", row.id);
-    let bodies = scene.git(&["log", "--format=%B", &grep, &branch]);
+    let bodies = scene.git(&["log", "--format=%B", &grep, branch]);
     let own = format!("Attempt: {}", row.attempt);
     let strange = bodies.lines().filter(|line| line.starts_with("Attempt: ") && *line != own);
     found.extend(strange.map(|line| format!("{}: a commit of {line} came in, and {own} was the last", row.name)));
@@ -136,7 +136,8 @@ fn left(scene: &Scene, rows: &[Row]) -> Vec<String> {
         for (branch, attempt) in branches.lines().filter_map(|branch| Some((branch, attempt(branch)?))) {
             // The branch of an earlier claim may stay when it has work that is in no branch of a workflow. Any other
             // branch of a claim is a leftover.
-            let ahead = scene.git(&["log", "--oneline", branch, "--not", "--branches=handover/wf_*"]);
+            let ahead =
+                scene.git(&["log", "--oneline", branch, "--not", "--exclude=handover/tk_*", "--branches=handover/*"]);
             if attempt >= row.attempt || ahead.trim().is_empty() {
                 found.push(format!("the branch {branch} of {}, with {ahead:?}", row.name));
             }

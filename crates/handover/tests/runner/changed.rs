@@ -94,7 +94,7 @@ fn nothing_below_the_state_is_merged_or_written() {
         ran.story("writes"),
         "first bad(PATH_OUTSIDE_ROOT:.handover/./State/token) repair done verified merged completed"
     );
-    let line = format!("handover/{}", workflow(&ran, &scene));
+    let line = scene.plan_branch(&workflow(&ran, &scene));
     let merged = scene.git(&["ls-tree", "-r", "--name-only", &line]);
     assert!(!merged.contains(".handover/state"), "{merged}");
 }

@@ -1,4 +1,5 @@
-//! Tests that "checked" is true: setup and checks of the project, with shell scripts as agents, checks and setup.
+//! Tests the setup and the checks of a project: work counts as "checked" only if a check really passed on it. Shell
+//! scripts act as agents, setup commands and checks.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +8,7 @@ use serde_json::Value;
 
 use crate::scene::{Ran, Scene};
 
-/// A project with a settings text, an agent `bot` with this script, and files that are committed before the run.
+/// Creates a project with these settings, these committed files, and an agent `bot` that runs this script.
 fn scene(settings: &str, bot: &str, files: &[(&str, &str)]) -> Scene {
     let mut scene = Scene::new();
     scene.settings.push_str(&settings.replace("SIM", scene.sim().to_str().unwrap()));
@@ -37,7 +38,7 @@ fn lines(path: &Path) -> usize {
     fs::read_to_string(path).unwrap_or_default().lines().count()
 }
 
-/// Returns a file of the result of the only workflow.
+/// Returns the content of a file in the branch of the only workflow, or `None` when the branch does not have the file.
 fn result(scene: &Scene, path: &str) -> Option<String> {
     let branch = scene.git(&["for-each-ref", "--format=%(refname:short)", "refs/heads/handover/"]);
     let listed = scene.git(&["ls-tree", "-r", "--name-only", branch.trim()]);
@@ -63,7 +64,7 @@ fn a_plain_program_gets_its_goal_as_text_and_its_files_are_the_result() {
 #[test]
 fn a_failed_plain_program_is_a_crash_with_its_last_words() {
     let scene = scene("", "echo first >&2; echo 'out of paper' >&2; exit 3", &[]);
-    // With one attempt the task does not rest, which would take minutes.
+    // Allow only one attempt, because the task would wait for minutes before a second attempt.
     let ran = scene.run_plan("name: one\ntasks:\n  - {name: greet, description: Add a greeting, max_attempts: 1}\n");
     let ends = event(&ran, "turn_ended");
     assert_eq!((&ends[0]["end"], &ends[0]["reason"]), (&"failed".into(), &"out of paper".into()), "{}", ran.stderr);
@@ -88,6 +89,26 @@ fn a_check_that_fails_twice_sends_its_output_back_once() {
     assert_eq!((result(&scene, "bad"), result(&scene, "good").as_deref()), (None, Some("hi\n")));
 }
 
+/// Two folders have a script of the same name. Only the script of the check's own folder counts as part of the check.
+#[test]
+fn a_check_in_a_subfolder_is_compared_with_the_script_of_that_folder() {
+    let settings = "[verify]\nchecks = [{ command = [\"sh\", \"test.sh\"], folder = \"web\", seconds = 20 }]\n";
+    for (changed, end) in [("test.sh", "checked"), ("web/test.sh", "unchecked")] {
+        let mut scene = Scene::new();
+        scene.settings.push_str(settings);
+        scene.plain("bot", &format!("cat >/dev/null; echo '# more' >>{changed}; echo changed it"), "");
+        fs::create_dir(scene.project().join("web")).unwrap();
+        for name in ["test.sh", "web/test.sh"] {
+            fs::write(scene.project().join(name), "exit 0\n").unwrap();
+        }
+        scene.git(&["add", "test.sh", "web"]);
+        scene.git(&["commit", "--quiet", "-m", "scripts"]);
+        scene.settle();
+        let ran = scene.run_plan(ONE);
+        assert_eq!(event(&ran, end).len(), 1, "{changed}: {}\n{:#?}", ran.stderr, ran.events);
+    }
+}
+
 #[test]
 fn a_check_that_fails_before_any_change_spends_no_turn_and_runs_once_on_the_baseline() {
     let settings = format!(
@@ -105,7 +126,8 @@ fn a_check_that_fails_before_any_change_spends_no_turn_and_runs_once_on_the_base
     assert!(why.iter().all(|why| why.contains("already fails on")), "{why:?}");
     let baseline = event(&ran, "baseline_fails")[0];
     assert_eq!((&baseline["exit_code"], &baseline["last_line"]), (&7.into(), &"1 failing".into()));
-    // The baseline has two runs, because a failure counts only when it is repeated.
+    // The check ran twice on the baseline (the commit from which the task starts), because a failed check is repeated
+    // before its failure counts.
     assert_eq!(lines(&scene.sim().join("base")), 2);
     let again = scene.run_plan("name: three\ntasks:\n  - {name: again}\n");
     assert_eq!(again.code, 0, "{}", again.stderr);
@@ -155,7 +177,9 @@ fn a_changed_lock_file_runs_the_setup_again_before_the_check() {
     assert_eq!((ran.code, ran.story("greet").as_str()), (0, "first done verified merged completed"), "{}", ran.stderr);
     assert_eq!(event(&ran, "checked").len(), 1, "{:#?}", ran.events);
     let setups = fs::read_to_string(scene.sim().join("setups")).unwrap();
-    // The slot of the task is set up before its turn and before its check. The baseline may have been set up, too.
+    // The setup command must have run at least twice in the slot (the worktree) of the task: before the agent's program
+    // and before the check. It may also have run in the worktree of the baseline, the commit from which the task
+    // starts.
     assert!(setups.lines().filter(|line| *line == "1-1").count() >= 2, "{setups}");
     assert_eq!((result(&scene, "lock").as_deref(), result(&scene, "installed")), (Some("two\n"), None));
 }
@@ -174,6 +198,19 @@ fn a_setup_that_fails_gives_the_task_back_untouched_and_ends_the_run() {
     let again = scene.run(&[&workflow]);
     assert_eq!((again.code, event(&again, "completed").len()), (0, 1), "{}\n{:#?}", again.stderr, again.events);
     assert_eq!(scene.leftovers(), Vec::<String>::new());
+}
+
+#[test]
+fn a_setup_that_fails_in_the_middle_leaves_nothing_to_the_next_one() {
+    let settings = "[worktree]\nsetup = [{ command = [\"sh\", \"-c\", \"[ ! -e deps ] || { echo half; exit 5; }; mkdir deps; \
+        [ -e SIM/network ] || exit 4\"] }]\n";
+    let scene = scene(settings, "cat >/dev/null; echo x >new; echo made it", &[(".gitignore", "deps\n")]);
+    let ran = scene.run_plan(ONE);
+    assert_eq!((ran.code, &event(&ran, "setup_failed")[0]["how"]), (1, &"exited with 4".into()), "{}", ran.stderr);
+    let workflow = scene.json(&["workflow", "list"])["workflows"][0]["id"].as_str().unwrap().to_owned();
+    fs::write(scene.sim().join("network"), "").unwrap();
+    let again = scene.run(&[&workflow]);
+    assert_eq!((again.code, event(&again, "completed").len()), (0, 1), "{}\n{:#?}", again.stderr, again.events);
 }
 
 #[test]
@@ -208,7 +245,7 @@ fn a_worktree_finds_nothing_of_the_main_checkout() {
 #[test]
 fn work_that_fails_together_with_other_work_goes_back_before_the_branch_moves() {
     let settings = format!("[verify]\n{}", shell("! { [ -e left ] && [ -e right ]; }"));
-    // Both tasks start from the same commit: each waits until both have begun.
+    // The agents of the two tasks wait for each other, so that both tasks start from the same commit.
     let bot = "read -r name; if [ -e left ] && [ -e right ]; then git mv \"$name\" other; else echo x >\"$name\"; touch \"$SIM/$name\"; \
         until [ -e \"$SIM/left\" ] && [ -e \"$SIM/right\" ]; do sleep 0.05; done; fi; echo did it";
     let mut scene = Scene::new();
@@ -235,6 +272,22 @@ fn a_task_that_was_to_change_files_and_changed_none_needs_a_person() {
 }
 
 #[test]
+fn files_that_worktreeinclude_names_are_copied_and_never_in_a_commit() {
+    let bot = "cat >/dev/null; cp .env seen; git add -f .env; git commit -qm secret; git add -f .env; echo copied it";
+    let files = [(".gitignore", ".env\n.token\n"), (".worktreeinclude", ".env\n")];
+    let scene = scene("", bot, &files);
+    fs::write(scene.project().join(".env"), "SECRET=1\n").unwrap();
+    fs::write(scene.project().join(".token"), "not chosen\n").unwrap();
+    scene.settle();
+    let ran = scene.run_plan(ONE);
+    assert_eq!(ran.code, 0, "{}\n{:#?}", ran.stderr, ran.events);
+    assert_eq!(result(&scene, "seen").as_deref(), Some("SECRET=1\n"));
+    let commits = scene.git(&["log", "--all", "--format=%H", "--", ".env", ".token"]);
+    assert_eq!(commits, "", "no commit has the copied file");
+    assert!(scene.worktrees().iter().all(|path| !path.join(".token").exists()));
+}
+
+#[test]
 fn chosen_ignored_files_are_in_the_worktree_and_never_in_the_result() {
     let bot = "cat >/dev/null; cp .env seen; git add -f .env; echo copied it";
     let scene = scene("[worktree]\ncopy = [\".env\"]\n", bot, &[(".gitignore", ".env\n.token\n")]);
@@ -244,4 +297,129 @@ fn chosen_ignored_files_are_in_the_worktree_and_never_in_the_result() {
     assert_eq!(ran.code, 0, "{}\n{:#?}", ran.stderr, ran.events);
     assert_eq!((result(&scene, "seen").as_deref(), result(&scene, ".env")), (Some("SECRET=1\n"), None));
     assert!(scene.worktrees().iter().all(|path| !path.join(".token").exists()));
+}
+
+/// Returns the lines that the checks wrote about the trees on which they ran: the new files of each tree.
+fn seen(scene: &Scene) -> Vec<String> {
+    let text = fs::read_to_string(scene.sim().join("seen")).unwrap_or_default();
+    text.lines().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()).collect()
+}
+
+const TWO: &str =
+    "name: two\ntasks:\n  - {name: one, description: one}\n  - {name: two, description: two, depends_on: [one]}\n";
+const WRITES_ITS_GOAL: &str = "read -r goal; echo x >\"$goal\"; echo wrote it";
+
+/// A check that notes the files of its tree, without the file that every tree has.
+fn noting(command: &str, when: &str) -> String {
+    let command = format!("ls | grep -v README.md | tr '\\n' ' ' >>SIM/seen; echo >>SIM/seen; {command}");
+    let command = serde_json::to_string(&command).unwrap();
+    format!(
+        "[verify]\nretries = 0\nchecks = [{{ command = [\"sh\", \"-c\", {command}], seconds = 60, when = \"{when}\" }}]\n"
+    )
+}
+
+#[test]
+fn a_check_at_the_end_of_a_plan_runs_only_on_the_whole_result() {
+    let scene = scene(&noting("true", "end"), WRITES_ITS_GOAL, &[]);
+    let ran = scene.run_plan(TWO);
+    assert_eq!(ran.code, 0, "{}\n{:#?}", ran.stderr, ran.events);
+    assert_eq!(seen(&scene), ["one two"]);
+    assert_eq!((event(&ran, "check_failed").len(), event(&ran, "tip_failed").len()), (0, 0));
+}
+
+#[test]
+fn a_check_at_the_end_runs_once_after_the_last_turn_of_a_task_of_the_list() {
+    // The first turn reports progress, the second turn is the last one.
+    let mut scene = Scene::new();
+    scene.settings.push_str(&noting("true", "end").replace("SIM", scene.sim().to_str().unwrap()));
+    scene.agent("worker", "");
+    scene.settle();
+    crate::listed::add(&scene, &["goes-on finished"]);
+    let ran = scene.run(&["--once"]);
+    assert_eq!(ran.code, 0, "{}\n{:#?}", ran.stderr, ran.events);
+    assert_eq!(event(&ran, "turn_started").len(), 2, "{:#?}", ran.events);
+    assert_eq!(event(&ran, "checked").len(), 1, "{:#?}", ran.events);
+    assert_eq!(seen(&scene).iter().filter(|line| line.contains("out")).count(), 1, "{:?}", seen(&scene));
+}
+
+#[test]
+fn a_checked_tip_is_not_checked_again_at_the_end_of_the_run() {
+    let scene = scene(&noting("true", "task"), WRITES_ITS_GOAL, &[]);
+    let ran = scene.run_plan(TWO);
+    assert_eq!(ran.code, 0, "{}\n{:#?}", ran.stderr, ran.events);
+    // The work of the second task is the tip of the branch, and its check is kept.
+    assert_eq!(seen(&scene).iter().filter(|line| *line == "one two").count(), 1, "{:?}", seen(&scene));
+}
+
+/// Each row: the name, the tasks of one run after the other, and the tasks that each run names because the whole result
+/// fails, in the order of the runs.
+type TipRow = (&'static str, &'static [&'static [&'static str]], &'static [&'static [&'static str]]);
+
+const TIP_ROWS: &[TipRow] = &[
+    ("two tasks that do not fit together", &[&["one", "two"]], &[&["2 one", "3 two"]]),
+    ("a good tip before a bad one", &[&["one"], &["two"]], &[&[], &["3 two"]]),
+    ("a bad tip stays bad", &[&["one", "two"], &["three"]], &[&["2 one", "3 two"], &["2 one", "3 two", "4 three"]]),
+    ("a task that repairs the tip", &[&["one", "two"], &["repair"], &["four"]], &[&["2 one", "3 two"], &[], &[]]),
+];
+
+#[test]
+fn a_tip_that_fails_names_the_tasks_merged_since_the_last_good_one() {
+    let check = noting("[ -e repair ] || ! { [ -e one ] && [ -e two ]; }", "end");
+    for (name, runs, expected) in TIP_ROWS {
+        let scene = scene(&check, WRITES_ITS_GOAL, &[]);
+        let made = scene.json(&["workflow", "create", "tips"]);
+        let id = made["id"].as_str().unwrap();
+        // A task that no agent takes keeps the workflow open between the runs. It has the number 1.
+        let path = scene.plan("summary: s\ntasks:\n  - {name: later, role: nobody}\n");
+        scene.json(&["workflow", "plan", id, &format!("@{}", path.display())]);
+        let mut after: Option<String> = None;
+        for (tasks, wanted) in runs.iter().zip(*expected) {
+            for task in *tasks {
+                let depends: Vec<String> = after.iter().map(|task| format!("--depends-on={task}")).collect();
+                let depends: Vec<&str> = depends.iter().map(String::as_str).collect();
+                let add = [&["workflow", "add-task", id, task, "--description", task][..], &depends].concat();
+                let added = scene.json(&add);
+                assert!(added["task_id"].is_string(), "{name}: {added}");
+                after = Some((*task).to_owned());
+            }
+            let ran = scene.run(&["--once"]);
+            let found: Vec<Vec<&str>> = event(&ran, "tip_failed")
+                .iter()
+                .map(|event| event["tasks"].as_array().unwrap().iter().map(|task| task.as_str().unwrap()).collect())
+                .collect();
+            let wanted: Vec<Vec<&str>> = if wanted.is_empty() { Vec::new() } else { vec![wanted.to_vec()] };
+            assert_eq!(found, wanted, "{name}: {tasks:?}\n{}\n{:#?}", ran.stderr, ran.events);
+        }
+    }
+}
+
+#[test]
+fn a_plan_whose_tasks_are_done_waits_for_a_person_who_merges_it_as_a_whole() {
+    let scene = scene(&noting("true", "end"), WRITES_ITS_GOAL, &[]);
+    scene.git(&["config", "user.name", "t"]);
+    scene.git(&["config", "user.email", "t@example.org"]);
+    let ran = scene.run_plan(&TWO.replace("name: two\ntasks", "name: release\ntasks"));
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let merged = scene.ask(&["merge", "release", "--yes"]);
+    assert!(merged.status.success(), "{}", String::from_utf8_lossy(&merged.stderr));
+    let files = scene.git(&["ls-tree", "-r", "--name-only", "main"]);
+    assert_eq!(files.lines().collect::<Vec<_>>(), ["README.md", "one", "two"]);
+    assert_eq!(scene.git(&["log", "--format=%s", "main"]), "release\nstart\n");
+}
+
+#[test]
+fn a_task_with_a_check_of_its_own_passes_it_and_the_checks_of_the_project() {
+    let settings = format!("[verify]\nretries = 0\n{}", shell("echo project >>SIM/checks"));
+    // The check of the task fails until the agent wrote the second file.
+    let bot = "cat >\"$SIM/goal\"; if [ -e first ]; then echo x >second; else echo x >first; fi; echo said";
+    let scene = scene(&settings, bot, &[]);
+    let own = format!("test -e second && echo own >>{}/checks", scene.sim().display());
+    let added = scene.ask(&["add", "greet", "--check", &own]);
+    assert!(added.status.success(), "{}", String::from_utf8_lossy(&added.stderr));
+    let ran = scene.run(&["--once"]);
+    let story = "first done unverified verification done verified completed";
+    assert_eq!((ran.code, ran.story("greet").as_str()), (0, story), "{}\n{:#?}", ran.stderr, ran.events);
+    let checks = fs::read_to_string(scene.sim().join("checks")).unwrap();
+    assert!(checks.contains("own") && checks.contains("project"), "{checks}");
+    assert!(fs::read_to_string(scene.sim().join("goal")).unwrap().contains("test -e second"));
 }

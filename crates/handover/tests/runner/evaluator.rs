@@ -49,7 +49,7 @@ fn run_once_ends_on_workflows_that_lack_somebody_and_says_who() {
     for expected in [
         "one: the task's output must be evaluated",
         "add `[evaluator]`",
-        "two: the task must be reviewed by `critic`",
+        "Nobody here can review task 2 (role critic).",
         "the role `nobody`",
     ] {
         assert!(reason.contains(expected), "{expected} in {reason}");
@@ -59,6 +59,6 @@ fn run_once_ends_on_workflows_that_lack_somebody_and_says_who() {
     // Without `--json` the run tells a person which role is missing. The invisible character U+202E, which reverses a
     // line, is shown as its code.
     let output = scene.handover(&["run", "--once"]).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
+    let said = String::from_utf8_lossy(&output.stdout);
     assert!(said.contains("three<U+202E> needs the role `nobody`; no agent has it"), "{said}");
 }

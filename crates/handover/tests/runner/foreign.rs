@@ -138,7 +138,7 @@ fn notes_outcomes_and_sections_stay_what_they_are() {
     assert_eq!(places(&stage.kept(&workflow, "reader", "1.input")), ["/project_knowledge/stack/poison"]);
     assert!(!outside(&stage.kept(&workflow, "reader", "1.prompt")).contains(MARK));
     // The artifacts that the injected notes describe were not written.
-    let files = stage.scene.git(&["ls-tree", "-r", "--name-only", &format!("handover/{workflow}")]);
+    let files = stage.scene.git(&["ls-tree", "-r", "--name-only", &stage.scene.plan_branch(&workflow)]);
     let own = ["teller", "writer", "reader"].map(|name| format!("out/{}.txt", stage.id(&workflow, name)));
     let mut wanted = vec!["README.md".to_owned()];
     wanted.extend(own);

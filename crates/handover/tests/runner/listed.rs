@@ -1,5 +1,5 @@
-//! Tests tasks of the standing list: each has a branch of its own that waits for a person, keeps its worktree, and can be
-//! sent back.
+//! Tests tasks of the standing list (the workflow for single tasks, which never ends). Each task has a branch of its
+//! own that waits for a person, keeps its worktree, and can be sent back to its agent.
 
 use std::fs;
 
@@ -12,7 +12,7 @@ use crate::people::service;
 use crate::scene::{Ran, Scene};
 
 /// Adds tasks to the standing list, and returns their ids.
-fn add(scene: &Scene, tasks: &[&str]) -> Vec<TaskId> {
+pub(crate) fn add(scene: &Scene, tasks: &[&str]) -> Vec<TaskId> {
     let person = || Caller::with_rights(Rights::Person);
     service(scene, async |service| {
         let opened = service.execute(person(), Command::OpenList).await.unwrap();

@@ -18,7 +18,7 @@ use crate::scene::Scene;
 const GIT: &[(&str, &str)] = &[
     ("worktree add", "late"),
     ("worktree add", "after"),
-    ("handover: workflow", "after"),
+    ("handover: started", "after"),
     ("reset --quiet", "late"),
     ("reset --quiet", "after"),
     ("clean --quiet", "late"),
@@ -35,8 +35,8 @@ const GIT: &[(&str, &str)] = &[
     ("update-ref -d", "after"),
 ];
 
-/// Each row: the point at which a process is killed, the behaviour of the task's agent, the behaviour of its evaluator,
-/// and true if the task's check does the kill.
+/// Each row: the point at which a process is killed, the behaviour of the task's agent, the behaviour of its evaluator
+/// (the agent that judges the output), and true if the task's check does the kill.
 const WORDS: &[(&str, &str, &str, bool)] = &[
     ("the runner, while a program runs", "kills-runner finished", "judge-pass", false),
     ("the runner, while an evaluator runs", "finished", "kills-runner judge-pass", false),
@@ -178,9 +178,9 @@ fn kill_once(scene: &Scene, what: &str) -> String {
     format!("if [ -e {sim}/{what} ]; then rm {sim}/{what}; kill -KILL \"$(cat {sim}/runner)\"; sleep 1000; fi\n")
 }
 
-/// Tests a runner that is killed while it prepares a worktree, while a check of the project runs on a task's work, on
-/// the commit that the task started from, or on the merged work of two tasks. Each check leaves a file, which must be in
-/// no commit.
+/// Tests a runner that is killed while the setup command runs in a worktree, or while a check of the project runs. The
+/// check runs on the commit from which a task starts, on the work of the task, or on the merged work of two tasks. Each
+/// check leaves a file behind, which must be in no commit.
 #[test]
 fn a_runner_killed_in_setup_or_check_of_the_project_completes_the_task_once() {
     let mut scene = Scene::new();
@@ -203,7 +203,8 @@ fn a_runner_killed_in_setup_or_check_of_the_project_completes_the_task_once() {
     let plan = "summary: two\ntasks:\n  - {name: one, role: worker, description: soon}\n  - {name: two, role: worker, description: soon}\n";
     let mut problems = Vec::new();
     for (round, point) in ["setup", "baseline", "task", "tip"].into_iter().enumerate() {
-        // A new commit makes a new tree, so that the kept results of earlier rounds are not used.
+        // Make a new commit in each round. Otherwise the runner would use the results of checks that earlier rounds
+        // stored.
         fs::write(scene.project().join("README.md"), format!("round {round}\n")).unwrap();
         scene.git(&["commit", "--quiet", "--all", "-m", "round"]);
         fs::write(sim.join(point), "").unwrap();

@@ -1,10 +1,11 @@
 #!/bin/sh
-# A program that plays a reviewer: a request of the feedback protocol on standard input, an answer on standard output. What it
-# does is said by WORDS: one word for each start, the last word for all that follow. Starts are counted in the folder SIM.
+# A program that plays a reviewer: it reads a request of the feedback protocol and prints an answer. WORDS says what it
+# does: one word for each start, and the last word for all further starts. The script counts its starts in the folder
+# SIM.
 read -r request
 count=$(cat "$SIM/$NAME.count" 2>/dev/null || echo 0)
 count=$((count + 1))
-# Whoever looks sees a number, never an empty file.
+# Replace the file with the count in one step, so that the test never reads an empty file.
 echo "$count" >"$SIM/$NAME.count.new" && mv "$SIM/$NAME.count.new" "$SIM/$NAME.count"
 word=$(printf '%s' "$WORDS" | awk -v n="$count" '{ print $(n > NF ? NF : n) }')
 printf '%s\n' "$request" >"$SIM/$NAME.$count.request"
@@ -14,7 +15,7 @@ iteration=$(printf '%s' "$request" | sed -n 's/^{"protocol_version":"1.2","itera
 decided=$(printf '%s' "$request" | sed -n 's/.*"applied_feedback"//p' | grep -o '"id":"[^"]*"' | cut -d'"' -f4)
 given=" $(tr '\n' ' ' <"$SIM/$NAME.given" 2>/dev/null) "
 
-ack() { # the status of what is known, of what is not
+ack() { # arguments: the status of known findings, the status of unknown findings, further items
     case $request in *'"applied_feedback"'*) ;; *) return ;; esac
     items=
     for id in $decided; do
@@ -27,7 +28,7 @@ area() {
     echo "$1" >>"$SIM/$NAME.given"
     printf '{"id":"%s","aspect":"the text","description":"it could be better","recommendation":"make it better"}' "$1"
 }
-answer() { # areas ack iteration more
+answer() { # arguments: areas, acknowledgement, iteration, further members
     printf '{"protocol_version":"1.2","iteration":%s,"status":"success","feedback":{"confidence":{"level":"high","justification":"I looked."},"positive_points":[],"areas_for_improvement":[%s],"general_summary":"It was looked at."}%s%s}\n' \
         "${3:-$iteration}" "$1" "$2" "$4"
 }

@@ -1,5 +1,6 @@
 //! Tests every way in which a turn (one run of an agent's program) can end, all in one workflow.
 
+use crate::people::workflow;
 use crate::scene::Scene;
 
 /// Each row: the task's name, the behaviour of its agent's program in one run after another, and the expected events. A
@@ -81,8 +82,7 @@ fn every_end_of_a_turn_has_its_row() {
     assert!(left.iter().all(|left| left.contains(&paused) || left.contains(turn)), "{left:?}");
     assert_eq!(left.len(), 3, "{left:?}");
     // The work of each completed task is in the workflow's branch once, and the person's branch is unchanged.
-    let branch = scene.git(&["branch", "--list", "--format=%(refname:short)", "handover/wf_*"]);
-    let files = scene.git(&["ls-tree", "-r", "--name-only", branch.trim()]);
+    let files = scene.git(&["ls-tree", "-r", "--name-only", &scene.plan_branch(&workflow(&ran, &scene))]);
     let completed = ROWS.iter().filter(|(_, words, story)| story.ends_with("completed") && words.contains("finished"));
     assert_eq!(files.lines().filter(|file| file.starts_with("out/")).count(), completed.count() + 6, "{files}");
     assert_eq!(scene.git(&["log", "--oneline", "main"]).lines().count(), 1);

@@ -85,7 +85,8 @@ impl Scene {
         ));
     }
 
-    /// Adds an agent whose program is a shell script with this text. It gets its goal as text and answers in plain text.
+    /// Adds an agent whose program is a shell script with this text. The script gets the goal of its task as plain
+    /// text, and answers in plain text.
     pub(crate) fn plain(&mut self, slug: &str, text: &str, more: &str) {
         let script = self.sim().join(format!("{slug}.sh"));
         fs::write(&script, format!("#!/bin/sh\n{text}\n")).unwrap();
@@ -184,13 +185,20 @@ impl Scene {
         self.run(&["--plan", path.to_str().unwrap()])
     }
 
+    /// Returns the branch into which the work of a workflow is merged.
+    pub(crate) fn plan_branch(&self, workflow: &str) -> String {
+        let found = self.json(&["workflow", "check-merge", workflow]);
+        found["workflow_branch"].as_str().unwrap_or_else(|| panic!("{workflow} has no branch: {found}")).to_owned()
+    }
+
     /// Returns the paths of all worktrees of the project's repository but the main one.
     pub(crate) fn worktrees(&self) -> Vec<PathBuf> {
         let listed = self.git(&["worktree", "list", "--porcelain"]);
         listed.lines().filter_map(|line| line.strip_prefix("worktree ")).skip(1).map(PathBuf::from).collect()
     }
 
-    /// Returns the folders of all slots without asking git, which fails while a runner makes a worktree.
+    /// Returns the folders of all slots (worktrees that one task after another uses). Reads the folders without git,
+    /// because git fails while a runner makes a worktree.
     pub(crate) fn slot_folders(&self) -> Vec<PathBuf> {
         let inside = |path: PathBuf| fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
         let pools = inside(self.folder.path().join("data/handover/worktrees"));
@@ -263,7 +271,7 @@ impl Ran {
                     None => format!("bad({})", event["verdict"]["codes"][0].as_str().unwrap_or_default()),
                 },
                 "turn_ended" => event["end"].as_str()?.to_owned(),
-                // An output that is accepted, whether a check says something about it or not.
+                // Both events mean that the output was accepted: a check passed, or no check could judge it.
                 "checked" | "unchecked" => "verified".to_owned(),
                 "check_failed" | "rejected" => "unverified".to_owned(),
                 "blocked" => format!("blocked({})", event["blocker_type"].as_str().unwrap_or_default()),

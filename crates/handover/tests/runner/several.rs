@@ -94,28 +94,33 @@ fn two_runners_over_postgres_share_the_work() {
     assert_eq!(books::problems(&scene, &workflow), Vec::<String>::new());
 }
 
-/// Checks that no second runner with the name `a` can start in this folder while the first one runs.
-fn refused(scene: &Scene, folder: &std::path::Path) {
-    let mut command = scene.handover(&["run", "--json", "--once"]);
+/// Starts a second run with the name `a` in this folder while the first one works. It starts nothing, follows the work,
+/// and ends as the first one does.
+fn follows(scene: &Scene, folder: &std::path::Path, workflow: &str) {
+    let mut command = scene.handover(&["run", "--json", workflow]);
     let output = command.env("HANDOVER_HOST", "a").current_dir(folder).output().unwrap();
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{stderr}");
-    assert!(stderr.contains("RUNNER_ACTIVE"), "{stderr}");
+    let followed = crate::scene::ran(output);
+    assert_eq!(followed.code, 0, "{}\n{:#?}", followed.stderr, followed.events);
+    let last = followed.events.last().unwrap();
+    assert_eq!((&last["event"], &last["how"]), (&"run_ended".into(), &"completed".into()), "{last}");
 }
 
 #[test]
-fn a_second_runner_of_one_name_is_refused() {
+fn a_second_run_of_one_name_starts_nothing_and_follows_the_first() {
     let scene = one_at_a_time();
     scene.settle();
     let workflow = workflow(&scene, &many(4));
     let runner = begun(&scene, &workflow);
-    refused(&scene, &scene.project());
-    assert_eq!(runner.end().code, 0);
+    follows(&scene, &scene.project(), &workflow);
+    let ran = runner.end();
+    assert_eq!(ran.code, 0);
+    let done = ran.events.iter().filter(|event| event["event"] == "completed").count();
+    assert_eq!(done, 4, "the first run did all the work: {:#?}", ran.events);
 }
 
 #[test]
-fn a_second_runner_of_one_name_over_postgres_is_refused_also_in_another_clone() {
-    let scene = on_a_server(one_at_a_time(), "runner_refused");
+fn a_second_run_of_one_name_over_postgres_follows_also_in_another_clone() {
+    let scene = on_a_server(one_at_a_time(), "runner_followed");
     let clone = scene.sim().join("clone");
     scene.git(&["clone", "--quiet", ".", clone.to_str().unwrap()]);
     fs::create_dir_all(clone.join(".handover")).unwrap();
@@ -125,9 +130,10 @@ fn a_second_runner_of_one_name_over_postgres_is_refused_also_in_another_clone() 
     assert!(ask(&["trust", "--sha256", offered["sha256"].as_str().unwrap()]).status.success());
     let workflow = workflow(&scene, &many(4));
     let runner = begun(&scene, &workflow);
-    refused(&scene, &scene.project());
-    refused(&scene, &clone);
-    assert_eq!(runner.end().code, 0);
+    follows(&scene, &clone, &workflow);
+    let ran = runner.end();
+    let done = ran.events.iter().filter(|event| event["event"] == "completed").count();
+    assert_eq!((ran.code, done), (0, 4), "{:#?}", ran.events);
 }
 
 /// Starts a runner and waits until the runner has started an agent's program.

@@ -44,6 +44,8 @@ const PEOPLES: &[&[&str]] = &[
     &["export"],
     &["import", "/nothing"],
     &["init"],
+    &["agent", "add", "bot", "--", "true"],
+    &["check", "set", "true"],
     &["run", "--once"],
     &["serve", "--port", "0"],
     &["setup", "codex", "--yes"],

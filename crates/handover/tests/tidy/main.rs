@@ -22,7 +22,7 @@ const CRATES: &[&str] =
 const OUTSIDE: &[(&str, &str)] =
     &[("fuzz/Cargo.toml", "needs a nightly compiler, so it stands outside of the workspace")];
 
-/// The dependencies that the manifest of a crate may name.
+/// The rule that says which dependencies the manifest of one crate may name.
 struct Layer {
     name: &'static str,
     /// The only dependencies that the crate may have outside of its tests, or `None` when they are not limited.
@@ -108,16 +108,17 @@ struct Ban {
     /// The files that are checked. A path that ends with a slash means all files below that folder, and `*` in it
     /// stands for one name. `*` at the start means all files whose path ends with the text after the `*`.
     places: &'static [&'static str],
-    /// Exceptions among the checked files, each with the reason.
+    /// Exceptions among the checked files, each with the reason for the exception.
     except: &'static [(&'static str, &'static str)],
     reason: &'static str,
 }
 
 #[derive(Clone, Copy)]
 enum Part {
-    /// Only the code is checked: a comment may name a thing in order to say that it is not used.
+    /// The rule applies only to the code of a file: a comment may name a forbidden thing in order to say that it is not
+    /// used.
     Code,
-    /// The code and the comments are checked.
+    /// The rule applies to the code and to the comments of a file.
     Everything,
 }
 
@@ -199,6 +200,7 @@ const BANS: &[Ban] = &[
             ("crates/handover/src/demo.rs", "measures"),
             ("crates/handover/src/demo/", "measures"),
             ("crates/handover/src/keeper.rs", "counts waking time, which no clock of ours shows"),
+            ("crates/runner/src/claim/lock.rs", "bounds the wait for the lock of a killed runner"),
             ("crates/runner/src/claim/open.rs", "bounds the wait for another's last git"),
             ("crates/runner/src/claim/lease.rs", "measures when to renew"),
             ("crates/runner/src/claim/run.rs", "bounds rests"),
@@ -258,7 +260,7 @@ struct Look {
     places: &'static [&'static str],
     /// Returns the lines that break the rule, counted from 1.
     find: fn(&str) -> Vec<usize>,
-    /// A text that breaks the rule, for the test of the rule.
+    /// A text that breaks the rule. The test of the rule must find it.
     sample: &'static str,
     reason: &'static str,
 }
@@ -298,7 +300,7 @@ const LOOKS: &[Look] = &[
     },
 ];
 
-/// Folders that are never checked.
+/// The folders whose files are not checked by any rule.
 const SKIPPED: &[&str] = &["target", ".git"];
 
 /// The files of a repository: the path from its root, with slashes, and the text. The text is empty when no rule reads
@@ -372,7 +374,7 @@ fn duplicate_types(tree: &Tree) -> Vec<Complaint> {
     each.map(|(name, (path, line))| complaint(path, line, format!("`{name}` is the name of several types"))).collect()
 }
 
-/// One dependency of a manifest.
+/// One dependency that the manifest of a crate names.
 struct Dependency {
     line: usize,
     name: String,

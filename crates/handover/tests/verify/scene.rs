@@ -1,4 +1,5 @@
-//! A test folder with a worktree and a folder for the host processes of checks, in which contracts are verified.
+//! A test folder with a worktree and a folder for the host processes of checks, in which outputs are verified against
+//! contracts (the requirements for a task's output).
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -65,6 +66,7 @@ impl Scene {
         let (worktree, hosts) = (self.worktree(), self.hosts());
         let place = CheckPlace {
             worktree: &worktree,
+            subfolder: Path::new(""),
             binary: Path::new(env!("CARGO_BIN_EXE_handover")),
             folder: &hosts,
             turn: &self.turn,

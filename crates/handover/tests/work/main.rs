@@ -1,13 +1,15 @@
-//! Tests the commands with which a person hands work in and out (`add`, `diff`, `merge`, `drop`, `send-back`, …) with
-//! the built program and real git repositories.
+//! Tests the commands with which a person gives work to agents and takes their work (`add`, `diff`, `merge`, `drop`,
+//! `send-back`, …), with the built program and real git repositories.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test fails where something unforeseen happens")]
 
 mod choices;
 mod drops;
 mod kills;
+mod lists;
 mod merges;
 mod rights;
 mod scene;
 mod status;
 mod steering;
+mod troubles;

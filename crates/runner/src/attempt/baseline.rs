@@ -1,5 +1,5 @@
-//! Runs the project checks on the commits from which tasks start, while the agents work. A check that fails there cannot
-//! judge a task.
+//! Runs the checks of the project on the commits from which tasks start, while the agents work. Such a run is called a
+//! baseline. A check that already fails in its baseline says nothing about the work of a task.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,24 +21,29 @@ use base::project::detect::no_tests_exit_code;
 use base::project::settings::{CheckMoment, VerifyCheck};
 use engine::id::TaskId;
 
-/// The name of the slot for baselines.
+/// The name of the slot (a reusable worktree) in which baselines run. A baseline is a run of a check on the commit from
+/// which a task starts.
 const BASELINE: &str = "baseline";
 
 type BaselineCell = Arc<OnceCell<Option<BaselineRecord>>>;
 
-/// The baselines that this runner runs or has run.
+/// The baselines that this runner runs or has run. A baseline is a run of a check on the commit from which a task
+/// starts.
 #[derive(Debug, Default)]
 pub struct BaselineRuns {
     cells: Mutex<HashMap<String, BaselineCell>>,
     running: Mutex<JoinSet<()>>,
-    /// The commands whose results the person knows, and whether they passed.
+    /// The results of baselines (checks on the commits from which tasks start) that were already reported to the
+    /// person: the command of the check, and true when the check passed. Each result is reported once.
     told: Mutex<BTreeSet<(String, bool)>>,
-    /// The worktree in which the baselines run, and the commit that it has. One baseline runs at a time.
+    /// The worktree in which the baselines (checks on the commits from which tasks start) run, and the commit that is
+    /// checked out there. The lock lets only one baseline run at a time.
     slot: tokio::sync::Mutex<Option<(String, WorkPlace)>>,
 }
 
 impl RunnerShared {
-    /// Starts the checks on a commit in the background. Their results are used when a check of a task does not pass.
+    /// Starts, in the background, the checks on the commit from which a task starts. When a check later fails on the
+    /// task's work, its result on this commit shows whether the check failed already before the task changed anything.
     pub(crate) fn begin_baseline(self: &Arc<Self>, commit: &str) {
         for check in self.settings.verify.checks.iter().filter(|check| check.when == CheckMoment::Task) {
             let (shared, commit, check) = (Arc::clone(self), commit.to_owned(), check.clone());
@@ -49,12 +54,13 @@ impl RunnerShared {
         }
     }
 
-    /// Returns the result of a check on the commit that a task starts from. Tells the person once when it fails there.
+    /// Returns the result of a check on the commit from which a task starts. Reports the result to the person, but only
+    /// once for each check that passes and once for each check that does not pass.
     pub(crate) async fn baseline(&self, commit: &str, check: &VerifyCheck) -> Result<BaselineEnd, AttemptError> {
         let Some(record) = self.check_commit(commit, check).await? else { return Ok(BaselineEnd::Unknown) };
         let is_new = {
             let mut told = self.baselines.told.lock().unwrap_or_else(PoisonError::into_inner);
-            told.insert((record.command.clone(), record.end == BaselineEnd::Passes))
+            told.insert((record.command.clone(), record.end))
         };
         if is_new {
             self.tell_baseline(&record).await;
@@ -62,8 +68,8 @@ impl RunnerShared {
         Ok(record.end)
     }
 
-    /// Returns the result of a check on a commit. Runs the check unless a result is kept. Returns `None` when the check
-    /// cannot run.
+    /// Returns the result of a check on a commit. Runs the check when no earlier result is stored. Returns `None` when
+    /// the check cannot run.
     pub(crate) async fn check_commit(
         &self,
         commit: &str,
@@ -80,8 +86,8 @@ impl RunnerShared {
         Ok(found.clone())
     }
 
-    /// Keeps the result that a check passes on a tree. If a task starts from this tree later, the check does not run
-    /// again.
+    /// Stores that a check passes on a tree (the files of a commit). When a later task starts from this tree, the check
+    /// does not run again.
     pub(crate) fn keep_passed(&self, tree: &str, check: &VerifyCheck, ms: u64) {
         let Some(folder) = self.baseline_folder() else { return };
         let record = BaselineRecord {
@@ -92,11 +98,11 @@ impl RunnerShared {
             ms,
             at_ms: now_ms(),
         };
-        // A result that cannot be kept is found again by running the check.
+        // A failure to store the result is ignored, because the check can run again.
         let _kept = folder.keep(&baseline::key(tree, check, &self.settings.worktree.setup), &record);
     }
 
-    fn baseline_folder(&self) -> Option<BaselineFolder> {
+    pub(crate) fn baseline_folder(&self) -> Option<BaselineFolder> {
         Some(BaselineFolder::at(self.ground.slots.as_ref()?.pool.folder().join("baseline")))
     }
 
@@ -128,7 +134,7 @@ impl RunnerShared {
         let _warnings = self.ground.copy_files(&place, &self.settings.worktree.copy, CopyMode::Replace).await?;
         let is_ready = number.is_none_or(|number| self.is_set_up(number, place.path()));
         if !is_ready && self.run_setup(site).await?.is_err() {
-            // The setup fails in the worktrees of the tasks, too, and is reported there.
+            // A failed setup is not reported here. It also fails in the worktrees of the tasks and is reported there.
             return Ok(None);
         }
         let record = self.run_on_baseline(site, (&place, tree), check).await?;
@@ -138,8 +144,8 @@ impl RunnerShared {
         Ok(Some(record))
     }
 
-    /// Runs a check until it passes or has used up its runs. A task gets the same number of runs.
-    async fn run_on_baseline(
+    /// Runs a check until it passes, or until it has used up the same number of runs that a check of a task may use.
+    pub(crate) async fn run_on_baseline(
         &self,
         site: CommandSite<'_>,
         (place, tree): (&WorkPlace, &str),
@@ -194,8 +200,8 @@ impl RunnerShared {
             || (wanted.is_some() && self.ground.setup_of(slot).ok().flatten() == wanted)
     }
 
-    /// Ends the baselines that still run, and frees their worktree. An earlier runner that was killed may have left the
-    /// worktree, too.
+    /// Ends the baselines (checks on the commits from which tasks start) that still run, and frees their worktree. Also
+    /// frees a worktree that an earlier, killed runner left.
     pub(crate) async fn end_baselines(&self) -> Result<(), GitProblem> {
         let mut running = {
             let mut running = self.baselines.running.lock().unwrap_or_else(PoisonError::into_inner);
@@ -211,18 +217,19 @@ impl RunnerShared {
 }
 
 impl WorktreeGround {
-    /// Prepares the slot for baselines with the files of a commit.
+    /// Prepares the slot (a reusable worktree) for baselines with the files of a commit.
     async fn baseline_place(&self, commit: &str) -> Result<WorkPlace, GitProblem> {
         self.side_place(BASELINE, commit).await
     }
 
-    /// Frees the slot for baselines and deletes its branch, which has no commit of its own.
+    /// Frees the slot (a reusable worktree) for baselines and deletes the slot's branch, which has no commit of its
+    /// own.
     async fn free_baseline(&self) -> Result<(), GitProblem> {
         self.free_side(BASELINE).await
     }
 
-    /// Prepares a slot in which checks run beside the tasks, with the files of a commit. `name` says what the slot is
-    /// for; there is one slot for each name.
+    /// Prepares a slot (a reusable worktree) with the files of a commit, for checks that belong to no task. `name` is
+    /// the purpose of the slot, such as `baseline`; there is one slot for each name.
     pub(crate) async fn side_place(&self, name: &str, commit: &str) -> Result<WorkPlace, GitProblem> {
         self.free_side(name).await?;
         let Some(slots) = &self.slots else { return Ok(WorkPlace::Folder(self.root.clone())) };
@@ -237,7 +244,7 @@ impl WorktreeGround {
         Ok(self.worktree(taken, base))
     }
 
-    /// Frees the slot of a name and deletes its branch, which has no commit of its own.
+    /// Frees the slot (a reusable worktree) with this name and deletes its branch, which has no commit of its own.
     pub(crate) async fn free_side(&self, name: &str) -> Result<(), GitProblem> {
         let Some(slots) = &self.slots else { return Ok(()) };
         let _turn = self.turn.acquire().await;
@@ -251,7 +258,7 @@ impl WorktreeGround {
             git::slot::SlotUse::Free => return Ok(()),
         };
         slots.pool.clean_up(&self.git, &self.root, &owner, &branch).await?;
-        // Puts the files of the commit back first, so that the leftovers of checks are not saved as work.
+        // Restore the files of the commit first, so that files which the checks left behind are not saved as work.
         if let Some(taken) = slots.pool.find(&self.git, &self.root, &owner).await? {
             let tree = self.tree_of_commit(&taken.base_commit).await?;
             git::branch::restore_tree(&self.git, &taken.path, &tree).await?;

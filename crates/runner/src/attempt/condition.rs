@@ -1,5 +1,5 @@
-//! Conditions of the project that need a person and belong to no task: a failing setup, a check that fails before any
-//! change, an agent that cannot work, a branch that fails its checks.
+//! Stores conditions, which are facts about the project that need a person and belong to no task: a failing setup, a
+//! check that fails before any change, an agent that cannot work, a branch that fails its checks.
 
 use engine::condition::ConditionKind;
 use engine::{Caller, Command, Json, Rights};
@@ -9,11 +9,13 @@ use super::shared::{FailedSetup, RunnerShared};
 use crate::verify::project::BaselineEnd;
 use crate::verify::project::baseline::BaselineRecord;
 
-/// The longest subject of a condition, in bytes. A longer one is cut.
+/// The longest subject of a condition (a fact about the project that needs a person), in bytes. A longer subject is
+/// cut.
 const SUBJECT_BYTES_MAX: usize = 200;
 
 impl RunnerShared {
-    /// Sets a condition. A failure of the store is ignored, because the events of the run tell the person, too.
+    /// Stores a condition (a fact about the project that needs a person). A failure of the store is ignored, because
+    /// the events of the run tell the person, too.
     pub(crate) async fn set_condition(
         &self,
         kind: ConditionKind,
@@ -30,7 +32,8 @@ impl RunnerShared {
         let _was_not_set = self.service.execute(Caller::with_rights(Rights::Runner), clear).await;
     }
 
-    /// Clears the condition that an agent cannot work, after its first turn of this run that succeeded.
+    /// Clears the condition (a stored fact for the person) that an agent cannot work, after the first turn of the agent
+    /// in this run that succeeded.
     pub(crate) async fn agent_works(&self, slug: &str) {
         if self.is_first_success(slug) {
             self.clear_condition(ConditionKind::AgentRests, slug).await;
@@ -43,7 +46,8 @@ impl RunnerShared {
         self.set_condition(ConditionKind::SetupFailed, (&problem.command, title), &detail).await;
     }
 
-    /// Sets the condition that a check fails before any change, or clears it when the check passes.
+    /// Stores the condition (a fact for the person) that a check fails before any change. Clears it when the check
+    /// passes.
     pub(crate) async fn baseline_condition(&self, record: &BaselineRecord) {
         let command = &record.command;
         match record.end {
@@ -58,7 +62,7 @@ impl RunnerShared {
     }
 }
 
-fn short(text: &str) -> String {
+pub(super) fn short(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
     let end = line.floor_char_boundary(SUBJECT_BYTES_MAX.min(line.len()));
     line[..end].to_owned()

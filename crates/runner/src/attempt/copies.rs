@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use base::project::detect::copy::{CopyPatterns, INCLUDE_FILE, files_to_copy, regular_file_bytes};
+use base::project::detect::copy::{CopyPatterns, INCLUDE_FILE, files_to_copy, folders_to_list, regular_file_bytes};
 use git::branch::{CopyMode, CopySkip, copy_into};
 use git::program::GitCall;
 
@@ -10,8 +10,8 @@ use super::AttemptError;
 use super::place::{WorkPlace, WorktreeGround};
 
 impl WorktreeGround {
-    /// Copies the files that `.worktreeinclude` and the settings choose. Returns warnings about files that were not
-    /// copied.
+    /// Copies the ignored files that `.worktreeinclude` and the settings choose into a worktree. Returns warnings about
+    /// files that were not copied.
     pub(crate) async fn copy_files(
         &self,
         place: &WorkPlace,
@@ -36,12 +36,25 @@ impl WorktreeGround {
 
     async fn chosen_files(&self, patterns: &CopyPatterns) -> Result<Result<Vec<String>, String>, AttemptError> {
         // With `--directory`, git names an ignored folder such as `node_modules` and does not list its files.
-        let arguments = ["ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z"];
-        let listed = GitCall::read(&self.root, &arguments).run(&self.git).await?.whole()?;
-        let text = String::from_utf8_lossy(&listed.stdout);
-        let ignored = text.split('\0').filter(|path| !path.is_empty());
+        let listed = self.ignored(&["--directory"], &[]).await?;
+        let folders: Vec<&str> = folders_to_list(listed.iter().map(String::as_str));
+        let inside = if folders.is_empty() { Vec::new() } else { self.ignored(&[], &folders).await? };
+        let ignored = listed.iter().chain(&inside).map(String::as_str);
         let bytes = |path: &str| regular_file_bytes(Path::new(&self.root), path);
         Ok(files_to_copy(patterns, ignored, &bytes).map_err(|problem| problem.to_string()))
+    }
+
+    /// Returns the files that git ignores in the person's checkout. Returns only files below `folders`, unless
+    /// `folders` is empty.
+    async fn ignored(&self, options: &[&str], folders: &[&str]) -> Result<Vec<String>, AttemptError> {
+        let arguments = ["ls-files", "--others", "--ignored", "--exclude-standard", "-z"];
+        let mut call = GitCall::read(&self.root, &[&arguments, options, &["--"]].concat());
+        for folder in folders {
+            call = call.and(format!(":(top,literal){folder}"));
+        }
+        let listed = call.run(&self.git).await?.whole()?;
+        let text = String::from_utf8_lossy(&listed.stdout);
+        Ok(text.split('\0').filter(|path| !path.is_empty()).map(str::to_owned).collect())
     }
 }
 

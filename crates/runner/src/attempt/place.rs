@@ -1,17 +1,20 @@
 //! Manages the places in which agents work. Each attempt has a separate worktree and branch; outside of git, one agent
 //! at a time works in the project's folder.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use engine::id::{TaskId, WorkflowId};
+use engine::id::TaskId;
 
 use base::ground::clock::{Clock as _, SystemClock};
 use git::branch::{
-    self, Author, BranchSubject, BranchTip, CommitResult, Merge, MergePlan, MergeResult, ReadyMerge, TaskWorkspace,
-    UncommittedPath,
+    self, Author, BranchStart, BranchSubject, BranchTip, CommitResult, Merge, MergePlan, MergeResult, ReadyMerge,
+    TaskWorkspace, UncommittedPath,
 };
 use git::repository::{GitRepository, reference};
-use git::slot::{ExistingBranch, SavedWork, SlotOrder, SlotPool, TakenSlot};
+use git::slot::{ExistingBranch, SavedWork, SlotOrder, TakenSlot};
+
+use super::slot_owner::RunnerSlots;
 use git::{Dirt, Git, GitProblem, TreeState, remnant};
 
 /// The worktree or folder in which the work of one attempt is done.
@@ -22,7 +25,7 @@ pub enum WorkPlace {
         line: BranchTip,
         /// The commit on which the branch of the attempt began.
         base_commit: String,
-        /// The number of the slot. `None` for a worktree that version 0.1.0 made.
+        /// The number of the slot (a reusable worktree). `None` for a worktree that version 0.1.0 made.
         slot: Option<u32>,
     },
     /// The project's folder, which is used when there is no git repository.
@@ -48,7 +51,7 @@ const GITS_MAX: usize = 4;
 pub struct WorktreeGround {
     pub git: Git,
     pub root: PathBuf,
-    /// The slots of the repository. `None` when the project is in no git repository.
+    /// The slots (reusable worktrees) of the repository. `None` when the project is in no git repository.
     pub(super) slots: Option<RunnerSlots>,
     pub(super) turn: tokio::sync::Semaphore,
 }
@@ -56,35 +59,33 @@ pub struct WorktreeGround {
 /// The attempt for which a worktree is prepared or found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttemptPlace {
-    pub workflow: WorkflowId,
     pub task: TaskId,
     pub attempt: u32,
-    /// True when the attempt had a worktree before. Its branch may then have work without a worktree.
+    /// True when the attempt had a worktree before. The worktree may be gone while the attempt's branch still has work.
     pub continues: bool,
-    /// The facts about a task of the standing list. `None` for a task of a plan.
-    pub list: Option<ListPlace>,
+    pub line: WorkLine,
 }
 
-/// A task of the standing list. It has a branch of its own, which only a person merges.
+/// The branch from which the work of a task starts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WorkLine {
+    /// The branch of a plan, from which its tasks start and into which their work is merged.
+    Plan { branch: String },
+    /// A task of the standing list (the workflow for single tasks).
+    List(ListPlace),
+    /// The project is in no git repository.
+    NoGit,
+}
+
+/// A task of the standing list (the workflow for single tasks). It has a branch of its own, which only a person merges.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListPlace {
     pub number: u32,
     pub name: String,
-    /// The branch of the unmerged work on which the task depends. `None` when the task starts from the person's branch.
+    /// The branch of an unmerged task on which this task depends. `None` when the task starts from the person's branch.
     pub after: Option<String>,
-    /// The branch that the task delivered before it was sent back.
+    /// The branch on which the task handed in its work before a person sent the work back.
     pub delivered: Option<String>,
-}
-
-/// The slots (worktrees outside of the repository) that the runner of one store uses.
-#[derive(Debug)]
-pub struct RunnerSlots {
-    pub pool: SlotPool,
-    /// A name of the store. Runners of other stores may use the same repository, and the name keeps the slots of their
-    /// tasks apart from the slots of this store's tasks.
-    pub store: String,
-    /// The largest number of slots. Beyond it, the task that waits longest for a person gives up its slot.
-    pub limit: Option<u32>,
 }
 
 impl WorktreeGround {
@@ -92,7 +93,7 @@ impl WorktreeGround {
         Self { git, root, slots, turn: tokio::sync::Semaphore::new(GITS_MAX) }
     }
 
-    /// Tells whether the root folder of the project is in a git repository.
+    /// Returns true when the root folder of the project is in a git repository.
     pub fn is_repository(&self) -> bool {
         self.slots.is_some()
     }
@@ -104,10 +105,12 @@ impl WorktreeGround {
         let _turn = self.turn.acquire().await;
         let line = self.line(of).await?;
         let owner = slots.owner(of.task, of.attempt);
-        let (branch, existing) = match &of.list {
-            None if of.continues => (branch::task_branch(&of.task.to_string(), of.attempt), ExistingBranch::Continue),
-            None => (branch::task_branch(&of.task.to_string(), of.attempt), ExistingBranch::Refuse),
-            Some(list) => (self.list_branch(list, (&owner, &line)).await?, ExistingBranch::Continue),
+        let (branch, existing) = match &of.line {
+            WorkLine::List(list) => (self.list_branch(list, (&owner, &line)).await?, ExistingBranch::Continue),
+            WorkLine::Plan { .. } | WorkLine::NoGit => {
+                let existing = if of.continues { ExistingBranch::Continue } else { ExistingBranch::Refuse };
+                (branch::task_branch(&of.task.to_string(), of.attempt), existing)
+            }
         };
         if let Some(old) = self.old_worktree(&line, &branch).await? {
             return Ok(old);
@@ -118,24 +121,26 @@ impl WorktreeGround {
         Ok(self.worktree(taken, line))
     }
 
-    /// Returns the branch from which the work of a task starts. For a task of a plan it is the plan's branch, into which
-    /// the work is merged, too. For a task of the standing list it is the branch that the person has checked out, or
-    /// the branch of unmerged work on which the task depends.
+    /// Returns the branch from which the work of a task starts. A task of a plan starts from the plan's branch, and its
+    /// work is merged into that branch. A task of the standing list (the workflow for single tasks) starts from the
+    /// branch that the person has checked out, or from the branch of unmerged work on which it depends.
     async fn line(&self, of: &AttemptPlace) -> Result<BranchTip, GitProblem> {
-        let Some(list) = &of.list else {
-            return branch::line(&self.git, &self.root, &of.workflow.to_string(), None).await;
+        let list = match &of.line {
+            WorkLine::Plan { branch } => return branch::line(&self.git, &self.root, branch, None).await,
+            WorkLine::NoGit => return Err(GitProblem::NotARepository { path: self.root.clone() }),
+            WorkLine::List(list) => list,
         };
         let repository = GitRepository::find(&self.git, &self.root).await?;
         let base = match repository.base(&self.git, list.after.as_deref()).await {
-            // The branch of the other task was merged and deleted in the meantime.
+            // The branch of the other task was merged and deleted in the meantime, so start from the person's branch.
             Err(GitProblem::BaseNotFound(_)) if list.after.is_some() => repository.base(&self.git, None).await?,
             found => found?,
         };
         Ok(BranchTip { branch: base.name, tip: base.commit })
     }
 
-    /// Returns the branch of a task of the standing list: the branch of its slot, the branch that it delivered before,
-    /// or a new branch.
+    /// Returns the branch of a task of the standing list (the workflow for single tasks): the branch of its worktree,
+    /// else the branch on which it handed in work before, else a new branch.
     async fn list_branch(&self, list: &ListPlace, (owner, line): (&str, &BranchTip)) -> Result<String, GitProblem> {
         let records = self.slots.as_ref().map_or(Ok(Vec::new()), |slots| slots.pool.records())?;
         let own = records.iter().find(|(_, record)| record.used.owner() == Some(owner));
@@ -143,8 +148,8 @@ impl WorktreeGround {
             return Ok(branch.to_owned());
         }
         let subject = BranchSubject::Task { number: u64::from(list.number), name: &list.name };
-        let started = branch::start_branch(&self.git, &self.root, subject, &line.tip, |_| false).await?;
-        Ok(started.branch)
+        let start = BranchStart { subject, commit: &line.tip, owner, taken: &BTreeSet::new() };
+        Ok(branch::start_branch(&self.git, &self.root, start).await?.branch)
     }
 
     /// Returns the worktree inside of the repository that version 0.1.0 made for an attempt, or `None`. An attempt that
@@ -180,21 +185,23 @@ impl WorktreeGround {
         }
     }
 
-    /// Keeps the slot of an attempt whose task waits for a person.
+    /// Marks the slot (a reusable worktree) of an attempt as kept, because its task waits for a person.
     pub fn keep_slot(&self, task: TaskId, attempt: u32) -> Result<(), GitProblem> {
         let Some(slots) = &self.slots else { return Ok(()) };
         slots.pool.keep(&slots.owner(task, attempt), now_ms())
     }
 
-    /// Commits the work of tasks that wait for a person since a time before `before_ms`, and frees their slots.
+    /// Commits the work of tasks that have waited for a person since before `before_ms`, and frees their slots
+    /// (worktrees).
     pub async fn give_up_before(&self, before_ms: i64) -> Result<(), GitProblem> {
         let Some(slots) = &self.slots else { return Ok(()) };
         let _turn = self.turn.acquire().await;
         slots.pool.give_up_before(&self.git, &self.root, before_ms).await.map(drop)
     }
 
-    /// Saves the work that an agent left in its slot on another branch or on no branch, so that the attempt's branch is
-    /// checked out there again. Returns the branch that has this work, or `None` when there was nothing to save.
+    /// Saves the work that an agent left in its slot (worktree) on another branch or on no branch. Afterwards the
+    /// attempt's branch is checked out there again. Returns the branch with the saved work, or `None` when there was
+    /// nothing to save.
     pub async fn save(&self, task: TaskId, attempt: u32) -> Result<Option<SavedWork>, GitProblem> {
         let Some(slots) = &self.slots else { return Ok(None) };
         let _turn = self.turn.acquire().await;
@@ -212,7 +219,7 @@ impl WorktreeGround {
         let Some(slots) = &self.slots else { return Ok(()) };
         let _turn = self.turn.acquire().await;
         let _saved = slots.pool.free(&self.git, &self.root, &slots.owner(of.task, of.attempt)).await?;
-        if of.list.is_some() {
+        if let WorkLine::List(_) = of.line {
             return Ok(());
         }
         let line = self.line(of).await?;
@@ -248,13 +255,14 @@ impl WorktreeGround {
         })
     }
 
-    /// Prepares a merge into the workflow's branch without moving the branch.
+    /// Computes a merge into the workflow's branch. The branch does not move yet.
     pub async fn plan_merge(&self, merge: &Merge) -> Result<MergePlan, GitProblem> {
         let _turn = self.turn.acquire().await;
         branch::plan_merge(&self.git, merge).await
     }
 
-    /// Moves the workflow's branch as prepared. Returns `None` when another merge moved it in the meantime.
+    /// Moves the workflow's branch to the merge that `plan_merge` prepared. Returns `None` when another merge moved the
+    /// branch in the meantime.
     pub async fn make_merge(&self, merge: &Merge, ready: &ReadyMerge) -> Result<Option<MergeResult>, GitProblem> {
         let _turn = self.turn.acquire().await;
         branch::make_merge(&self.git, merge, ready).await
@@ -262,18 +270,13 @@ impl WorktreeGround {
 
     /// Merges the workflow's branch into the attempt's worktree. The agent then resolves the conflict markers in the
     /// worktree.
-    pub async fn bring(
-        &self,
-        place: &WorkPlace,
-        workflow: WorkflowId,
-        author: &Author,
-    ) -> Result<MergeResult, GitProblem> {
-        let WorkPlace::Worktree { workspace, .. } = place else {
+    pub async fn bring(&self, place: &WorkPlace, author: &Author) -> Result<MergeResult, GitProblem> {
+        let WorkPlace::Worktree { workspace, line, .. } = place else {
             return Ok(MergeResult::Already { tip: String::new() });
         };
         let _turn = self.turn.acquire().await;
         // Reads the workflow's branch again, because other tasks may have been merged since the worktree was created.
-        let line = branch::line(&self.git, &self.root, &workflow.to_string(), None).await?;
+        let line = branch::line(&self.git, &self.root, &line.branch, None).await?;
         let message = format!("merge {} into {}", line.branch, workspace.branch);
         branch::bring(&self.git, &line, workspace, &message, author).await
     }
@@ -320,7 +323,8 @@ impl WorktreeGround {
             git::undo(&self.git, &repository, workspace.path.clone()).await?;
         }
         let _saved = slots.pool.free(&self.git, &self.root, &slots.owner(task, attempt)).await?;
-        // Reads the workflow's branch again, because other tasks may have been merged since the slot was prepared.
+        // Reads the workflow's branch again, because other tasks may have been merged since the slot (worktree) was
+        // prepared.
         let tip = GitRepository::find(&self.git, &self.root).await?.commit(&self.git, &reference(&line.branch)).await?;
         let line = BranchTip { tip: tip.unwrap_or_else(|| line.tip.clone()), ..line.clone() };
         let stays = branch::forget(&self.git, &self.root, (&line, &workspace.branch), now_ms()).await?;
@@ -346,20 +350,7 @@ impl WorktreeGround {
     }
 }
 
-impl RunnerSlots {
-    /// Returns the name under which a slot belongs to an attempt of a task.
-    pub fn owner(&self, task: TaskId, attempt: u32) -> String {
-        format!("{} {task}-{attempt}", self.store)
-    }
-
-    /// Returns the owner of a slot in which checks run beside the tasks, such as `baseline`.
-    pub(super) fn side_owner(&self, name: &str) -> String {
-        format!("{} {name}", self.store)
-    }
-}
-
-/// Returns the current time in milliseconds. Handover keeps the tip of a deleted branch for 30 days, under a name that
-/// contains this time.
+/// Returns the current time in milliseconds since 1970.
 pub(crate) fn now_ms() -> i64 {
     SystemClock.now().0
 }
@@ -372,7 +363,7 @@ impl WorkPlace {
         }
     }
 
-    /// Returns the name of the branch that the work started from, in the words for a person.
+    /// Returns the name of the branch from which the work started. The name is shown to a person.
     pub fn base_name(&self) -> &str {
         match self {
             Self::Worktree { line, .. } => &line.branch,
@@ -380,7 +371,7 @@ impl WorkPlace {
         }
     }
 
-    /// Returns the number of the slot, for a place that is one.
+    /// Returns the number of the slot (a reusable worktree), or `None` when the place is no slot.
     pub fn slot(&self) -> Option<u32> {
         match self {
             Self::Worktree { slot, .. } => *slot,

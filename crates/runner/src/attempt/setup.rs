@@ -14,39 +14,41 @@ use super::place::{WorkPlace, WorktreeGround};
 use super::shared::{FailedSetup, RunEvent, RunnerShared};
 use super::{AttemptError, AttemptRun};
 use crate::verify::CheckPlace;
-use crate::verify::project::setup::{self, SetupFailure};
+use crate::verify::project::setup::{self, SetupFailure, SetupStep};
 use engine::view::AttemptView as Facts;
 
-/// The file in an attempt's folder with the fingerprint of the setup inputs before the agent changed anything.
+/// The file in an attempt's folder with the fingerprint of the files that the setup reads (such as a lock file), from
+/// before the agent changed anything.
 pub(super) const BASE: &str = "setup-base";
 
-/// The number of lines of a failed setup command that a person sees.
+/// The number of the last lines of a failed setup command's output that a person sees.
 const LAST_LINES: usize = 5;
 
-/// The result of preparing a worktree.
+/// The result of running the setup commands in a worktree.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum SetupEnd {
     Ready,
     Failed {
         failure: SetupFailure,
-        /// True when the work of the task changed the inputs of the setup, so that the agent can be the reason.
+        /// True when the agent's work changed the files that the setup reads, such as a lock file. The agent may then
+        /// have caused the failure.
         is_by_task: bool,
     },
 }
 
-/// The values of a worktree that setup commands and checks get in their environment.
+/// The worktree in which setup commands and checks run, with the values that they get in their environment.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CommandSite<'a> {
     pub(crate) worktree: &'a Path,
     pub(crate) slot: Option<u32>,
-    /// The folder for the files of the host processes.
+    /// The folder for the files of the host processes (the small processes that start commands and end them).
     pub(crate) folder: &'a Path,
-    /// The value of `HANDOVER_TURN` for all processes of the commands.
+    /// The value of the variable `HANDOVER_TURN`, which marks all processes that the commands start.
     pub(crate) mark: &'a str,
 }
 
 impl SetupFailure {
-    /// Returns the failure in the words for a person.
+    /// Returns the failure of a setup command as texts for a person.
     pub(crate) fn problem(&self) -> FailedSetup {
         let lines: Vec<&str> = self.result.tail.lines().filter(|line| !line.trim().is_empty()).collect();
         let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
@@ -55,8 +57,8 @@ impl SetupFailure {
 }
 
 impl AttemptRun {
-    /// Runs the setup commands in the worktree, if the content of their inputs differs from the content with which the
-    /// worktree was prepared last.
+    /// Runs the setup commands in the worktree when the files that they read changed since the worktree was last
+    /// prepared.
     pub(crate) async fn prepare(&self, facts: &Facts, place: &WorkPlace) -> Result<SetupEnd, AttemptError> {
         let WorkPlace::Worktree { workspace, slot: Some(slot), .. } = place else { return Ok(SetupEnd::Ready) };
         let commands = &self.shared.settings.worktree.setup;
@@ -86,18 +88,31 @@ impl AttemptRun {
 }
 
 impl RunnerShared {
-    /// Runs the setup commands in a slot and records their fingerprint there. A killed or failed setup leaves no
-    /// fingerprint, so that the next call runs the commands again.
+    /// Runs the setup commands in a slot (a reusable worktree) and records the fingerprint of the files that they read.
+    /// A killed or failed setup leaves no fingerprint, so the next call runs the commands again. A failed setup also
+    /// empties the slot of everything that git ignores.
     pub(crate) async fn run_setup(&self, site: CommandSite<'_>) -> Result<Result<(), SetupFailure>, AttemptError> {
+        self.run_told_setup(site, &mut |_| {}).await
+    }
+
+    /// Runs the setup commands like `run_setup`, and also reports each step to `tell`.
+    pub(crate) async fn run_told_setup(
+        &self,
+        site: CommandSite<'_>,
+        tell: &mut (dyn FnMut(SetupStep<'_>) + Send),
+    ) -> Result<Result<(), SetupFailure>, AttemptError> {
         let Some(slot) = site.slot else { return Ok(Ok(())) };
         let commands = &self.settings.worktree.setup;
         self.ground.record_setup(slot, None)?;
         let (binary, environment) = (host::own_binary()?, self.command_environment(site));
         let place = self.check_place(site, (&binary, &environment), None);
-        if let Err(failure) = setup::prepare(place, commands).await? {
+        if let Err(failure) = setup::prepare(place, commands, tell).await? {
+            // A setup that ended in the middle may leave half of the dependencies. The next setup must not find them.
+            self.ground.remove_ignored(site.worktree).await?;
             return Ok(Err(failure));
         }
-        // Reads the inputs again, because a setup command may have changed them, such as a lock file.
+        // Compute the fingerprint after the commands ran, because a setup command may have changed a file that it
+        // reads, such as a lock file.
         let done = setup::fingerprint(site.worktree, commands)?;
         self.ground.record_setup(slot, Some(&done))?;
         for setup in commands {
@@ -113,7 +128,7 @@ impl RunnerShared {
         environment::command_variables(place)
     }
 
-    /// Returns the place in which a setup command or a check runs.
+    /// Returns the folder, the environment and the limits with which a setup command or a check runs.
     pub(crate) fn check_place<'a>(
         &'a self,
         site: CommandSite<'a>,
@@ -122,6 +137,7 @@ impl RunnerShared {
     ) -> CheckPlace<'a> {
         CheckPlace {
             worktree: site.worktree,
+            subfolder: Path::new(""),
             binary,
             folder: site.folder,
             turn: site.mark,
@@ -134,19 +150,26 @@ impl RunnerShared {
 }
 
 impl WorktreeGround {
-    /// Returns the fingerprint of the setup that last succeeded in a slot.
+    /// Returns the fingerprint of the setup that last succeeded in a slot (a reusable worktree). The fingerprint covers
+    /// the files that the setup reads.
     pub(crate) fn setup_of(&self, slot: u32) -> Result<Option<String>, GitProblem> {
         let Some(slots) = &self.slots else { return Ok(None) };
         let records = slots.pool.records()?;
         Ok(records.into_iter().find(|(number, _)| *number == slot).and_then(|(_, record)| record.setup))
     }
 
-    /// Records the fingerprint of the setup that succeeded in a slot, or that none did.
+    /// Records the fingerprint of the setup that succeeded in a slot (a reusable worktree). `None` records that no
+    /// setup succeeded.
     pub(crate) fn record_setup(&self, slot: u32, fingerprint: Option<&str>) -> Result<(), GitProblem> {
         self.slots.as_ref().map_or(Ok(()), |slots| slots.pool.record_setup(slot, fingerprint))
     }
 
-    /// Returns the first port of a slot, or 0 for a slot without ports.
+    async fn remove_ignored(&self, worktree: &Path) -> Result<(), GitProblem> {
+        let _turn = self.turn.acquire().await;
+        git::slot::remove_ignored(&self.git, worktree).await
+    }
+
+    /// Returns the first network port that belongs to a slot (a reusable worktree), or 0 for a slot without ports.
     fn port_of(&self, slot: u32) -> u16 {
         let records = self.slots.as_ref().and_then(|slots| slots.pool.records().ok()).unwrap_or_default();
         let record = records.into_iter().find(|(number, _)| *number == slot);
@@ -154,7 +177,8 @@ impl WorktreeGround {
     }
 }
 
-/// Returns the fingerprint from before the first turn of an attempt. Records `now` when there is none yet.
+/// Returns the setup fingerprint that was stored before the first turn of an attempt. Stores `now` when the file has
+/// none yet.
 fn first_fingerprint(file: &Path, now: &str) -> io::Result<String> {
     match std::fs::read_to_string(file) {
         Ok(text) if !text.is_empty() => Ok(text),

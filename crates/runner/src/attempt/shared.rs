@@ -1,5 +1,5 @@
 //! The state that all attempts of a runner share: the store, the team of agents, the worktrees, and the channel that
-//! brings news to the screen.
+//! sends events to the screen.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -23,13 +23,13 @@ use base::project::team::{Team, TeamMember};
 use base::project::trust;
 use base::service::{self, Service};
 
-/// The order of a person to the runner: continue, finish the running turns, or stop at once.
+/// The order of a person to the runner: continue, finish the running turns, or stop immediately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RunnerOrder {
     Work,
     /// Running turns may finish. No new turn starts, and no new task is claimed.
     Finish,
-    /// Running turns are ended at once.
+    /// Running turns are ended immediately.
     Stop,
 }
 
@@ -48,7 +48,7 @@ pub struct RunnerAgent {
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunNews {
     pub task: TaskId,
-    /// The short number of the task. `None` for news that belong to no task.
+    /// The short number of the task. `None` for an event that belongs to no task.
     pub number: Option<u32>,
     pub name: String,
     pub agent: String,
@@ -60,7 +60,7 @@ pub enum RunEvent {
     Claimed {
         attempt: u32,
     },
-    /// A turn started. `retry` is set when the turn follows work that was not good enough.
+    /// A turn started. `retry` is set when an earlier turn's work was not good enough.
     Started {
         turn: TurnId,
         purpose: Purpose,
@@ -86,7 +86,7 @@ pub enum RunEvent {
         verdict: Option<OutputVerdict>,
         ms: u64,
     },
-    /// The setup commands run in the worktree.
+    /// A setup command of the project, such as `npm ci`, runs in the worktree.
     Setup {
         command: String,
     },
@@ -112,7 +112,7 @@ pub enum RunEvent {
         ms: u64,
         flaky: Option<(u32, u32)>,
     },
-    /// No check says anything about the work. The text has the reason.
+    /// No check could judge the work. `why` is the reason.
     Unchecked {
         why: String,
     },
@@ -135,7 +135,7 @@ pub enum RunEvent {
     BaselinePasses {
         command: String,
     },
-    /// The branch of a plan fails a check that passed before the named tasks were merged.
+    /// The last commit of a plan's branch fails a check that passed before the named tasks were merged.
     TipFailed {
         branch: String,
         command: String,
@@ -154,7 +154,8 @@ pub enum RunEvent {
     Conflict {
         paths: Vec<String>,
     },
-    /// The task is completed. `waits_for_merge` is true when its work is on a branch of its own and waits for a person.
+    /// The task is completed. `waits_for_merge` is true when its work is on a branch of its own, which a person has to
+    /// merge.
     Completed {
         summary: String,
         usd_micros: Option<u64>,
@@ -178,7 +179,7 @@ pub enum RunEvent {
     Returned {
         reason: String,
     },
-    /// The program of the agent crashed, and the task rests before it is tried again.
+    /// The program of the agent crashed. The task pauses before it is tried again.
     Crashed {
         reason: String,
         again_ms: u64,
@@ -188,23 +189,26 @@ pub enum RunEvent {
     /// The program of the agent cannot work until a person does something.
     AgentRests {
         reason: String,
+        /// The command or act that lets the agent work again.
         advice: String,
+        /// The number of open tasks that only this agent could take.
+        waiting: u32,
     },
     Warning {
         text: String,
     },
 }
 
-/// The reason for another turn of a worker whose work was not good enough.
+/// The reason for another turn of an agent whose work was not good enough.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RetryNote {
-    /// The thing that the agent gets, such as "the output of npm test".
+    /// A name for the text that the agent gets, such as "the output of npm test".
     pub with: String,
     pub number: u32,
     pub of: u32,
 }
 
-/// The end of a check that failed.
+/// The way in which a failed check ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CheckFailure {
     Exited(i32),
@@ -220,24 +224,24 @@ pub(crate) struct MergedTask {
     pub(crate) name: String,
     /// The commit from which the task started.
     pub(crate) base: String,
-    /// The branch of the plan.
+    /// The branch of the plan, into which the task was merged.
     pub(crate) branch: String,
-    /// The last commit of the branch after the merge.
+    /// The last commit of the plan's branch after the merge.
     pub(crate) tip: String,
 }
 
-/// A setup command that failed, so that the runner claims no further task.
+/// A setup command that failed. Because of it, the runner claims no further task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailedSetup {
     pub command: String,
-    /// The end of the command in words, such as "exited with 1".
+    /// The way in which the command ended, in words such as "exited with 1".
     pub how: String,
     /// The last lines that the command printed.
     pub last_lines: String,
 }
 
-/// The largest number of news items (events of a run) that wait for the screen. Further items are dropped, because the
-/// store has everything important.
+/// The largest number of events that wait for the screen. Further events are dropped, because the store has everything
+/// important.
 const NEWS_MAX: usize = 10_000;
 
 #[derive(Debug)]
@@ -246,17 +250,18 @@ pub struct RunnerShared {
     /// The address of the store. Handover's MCP server, which the agents' programs start, opens this store.
     pub store: String,
     pub ground: WorktreeGround,
-    /// The state folder on this machine, with the folders of turns, program homes and stored objects.
+    /// The state folder on this machine. It contains the folders of turns, the home folders of programs, and stored
+    /// objects.
     pub state: PathBuf,
     pub settings: settings::TeamSettings,
-    /// The permits that limit how many checks run at once, for all agents together.
+    /// The permits that limit how many checks run at the same time, for all agents together.
     pub checks: Semaphore,
     pub baselines: BaselineRuns,
     /// The setup command that failed in this run. While there is one, the runner claims no task.
     setup_problem: Mutex<Option<FailedSetup>>,
-    /// The agents with a turn in this run that succeeded.
+    /// The names of the agents that had a successful turn in this run.
     succeeded: Mutex<BTreeSet<String>>,
-    /// The tasks that this run merged into the branches of plans.
+    /// The tasks that this run merged into the branches of plans, for each workflow.
     merged: Mutex<BTreeMap<engine::id::WorkflowId, Vec<MergedTask>>>,
     pub team: Team,
     pub agents: BTreeMap<String, Arc<RunnerAgent>>,
@@ -269,7 +274,8 @@ pub struct RunnerShared {
     pub news: mpsc::Sender<RunNews>,
     /// A token that is cancelled when the runner has nothing left to do. Attempts that wait for a person end then.
     pub closing: CancellationToken,
-    /// The lock that allows one turn at a time outside of git, where all agents work in the same folder.
+    /// The lock for projects outside of git. It lets one turn run at a time, because all agents work in the same
+    /// folder.
     pub alone: tokio::sync::Mutex<()>,
     merging: Mutex<BTreeMap<engine::id::WorkflowId, Arc<tokio::sync::Mutex<()>>>>,
 }
@@ -351,8 +357,8 @@ impl RunnerShared {
         Caller { session: Some(self.session), rights: Rights::Runner, ..Caller::agent(agent) }
     }
 
-    /// Returns a caller (the sender of a command) with an idempotency key. So the effect `what` of a turn, such as its
-    /// end, happens once, even when the command is retried.
+    /// Returns a caller (the sender of a command) with an idempotency key. With the key, the effect `what` of a turn,
+    /// such as its end, happens once, even when the command is sent again.
     pub fn once(&self, agent: AgentId, turn: TurnId, what: &str) -> Caller {
         let key =
             service::key(KeyOwner::Fixed(format!("{} {what}", self.name)), format!("{turn} {what}"), &turn.to_string());
@@ -421,8 +427,8 @@ impl RunnerShared {
         Arc::clone(locks.entry(workflow).or_default())
     }
 
-    /// Sends an item of news to the screen. Drops texts, tool calls and costs when the queue is half full, so that a
-    /// program with much output cannot displace important news.
+    /// Sends an event to the screen. When the queue is half full, texts, tool calls and costs are dropped, so that a
+    /// program with much output does not displace important events.
     pub fn tell(&self, news: RunNews) {
         let passes_by = matches!(news.what, RunEvent::Text { .. } | RunEvent::Tool { .. } | RunEvent::Spent { .. });
         if !passes_by || self.news.capacity() > NEWS_MAX / 2 {

@@ -104,6 +104,7 @@ fn then(turns: &str) -> String {
             draft: None,
             standing: false,
             archived: false,
+            branch: None,
             tasks: 1,
             open: 1,
             sequence: 1,

@@ -1,9 +1,11 @@
-//! The state of an attempt's worktree while checks run in it. Checks leave files behind, such as caches and reports. The
-//! worktree is put back to the tree that was checked before anything else happens there, also after a killed runner.
+//! Restores an attempt's worktree after checks ran in it. Checks leave files behind, such as caches and reports. Before
+//! anything else happens in the worktree, its files are put back to the tree that was checked, even if the runner was
+//! killed in between.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
+use base::project::settings::RecheckRule;
 use engine::id::TaskId;
 use git::GitProblem;
 use git::branch;
@@ -16,20 +18,20 @@ use super::shared::RunnerShared;
 /// The file in an attempt's folder that exists while checks run in the attempt's worktree.
 const CHECKING: &str = "checking.json";
 
-/// The content of the file: the tree to which the worktree must be put back.
+/// The content of the file `checking.json`: the tree (git's id of the files) to which the worktree must be put back.
 #[derive(Debug, Serialize, Deserialize)]
 struct CheckingRecord {
     tree: String,
 }
 
-/// The files and lines that differ between two commits.
+/// The number of files and lines that differ between two commits, and the paths of the files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ChangeCount {
     pub files: u32,
     pub added: u32,
     pub removed: u32,
     pub paths: Vec<String>,
-    /// True when `paths` does not have all files.
+    /// True when `paths` lacks some of the changed files, because there are too many.
     pub is_cut: bool,
 }
 
@@ -38,7 +40,7 @@ impl RunnerShared {
         self.attempt_folder(task, attempt).join(CHECKING)
     }
 
-    /// Records the tree of a worktree in which checks are about to run.
+    /// Records the files of a worktree (as the id of a git tree) before checks run there.
     pub(crate) fn begin_checks(&self, task: TaskId, attempt: u32, tree: &str) -> io::Result<()> {
         let path = self.checking_file(task, attempt);
         let new = path.with_extension("new");
@@ -60,15 +62,27 @@ impl RunnerShared {
     }
 }
 
+impl RunnerShared {
+    /// Tells whether the merged tree of two commits must be checked. With `recheck = "files"` it is not checked when
+    /// neither side changed a file that the other side changed.
+    pub(crate) async fn needs_recheck(&self, ours: &str, theirs: &str) -> Result<bool, GitProblem> {
+        if self.settings.verify.recheck == RecheckRule::Always {
+            return Ok(true);
+        }
+        let (mine, other) = (self.ground.changes(&[theirs], ours).await?, self.ground.changes(&[ours], theirs).await?);
+        Ok(mine.is_cut || other.is_cut || mine.paths.iter().any(|path| other.paths.contains(path)))
+    }
+}
+
 impl WorktreeGround {
-    /// Puts the files of a worktree back to a tree. Ignored files stay.
+    /// Puts the files of a worktree back to a tree (git's id of a set of files). Files that git ignores stay.
     pub async fn restore(&self, place: &WorkPlace, tree: &str) -> Result<(), GitProblem> {
         let WorkPlace::Worktree { workspace, .. } = place else { return Ok(()) };
         let _turn = self.turn.acquire().await;
         branch::restore_tree(&self.git, &workspace.path, tree).await.map(drop)
     }
 
-    /// Returns the path of Handover's own state in a commit, or `None` when the commit has none.
+    /// Returns the path of a file of Handover's own state in a commit, or `None` when the commit contains none.
     pub async fn state_in(&self, commit: &str) -> Result<Option<String>, GitProblem> {
         let call =
             GitCall::read(&self.root, &["ls-tree", "-r", "-z", "--name-only", "--full-tree", "--end-of-options"]);
@@ -83,8 +97,8 @@ impl WorktreeGround {
         Ok(call.and(format!("{commit}^{{tree}}")).run(&self.git).await?.whole()?.text())
     }
 
-    /// Counts the files and lines in which `head` differs from the newest commit that it has in common with one of
-    /// `bases`. So work of other tasks that was merged into `head` does not count.
+    /// Counts the files and lines in which `head` differs from its newest common ancestor with one of `bases`. Work of
+    /// other tasks that was merged into `head` therefore does not count.
     pub async fn changes(&self, bases: &[&str], head: &str) -> Result<ChangeCount, GitProblem> {
         let mut from = bases.first().copied().unwrap_or(head).to_owned();
         for base in bases {

@@ -4,7 +4,8 @@
 use agents::adapter::AdapterKind;
 use engine::turn::TurnEnd;
 
-/// The table of words, as a file that is easy to extend.
+/// The texts by which the runner recognises that an agent's program needs a person. They are in a file of their own,
+/// which is easy to extend.
 const TABLE: &str = include_str!("agent_trouble.txt");
 
 /// The reason why the program of an agent cannot work, with the advice for the person.
@@ -31,8 +32,8 @@ impl AgentTroubleKind {
     }
 }
 
-/// Returns the trouble of an agent from the end of its turn and the last words of its program. Returns `None` for any
-/// other failure.
+/// Returns the reason why the program of an agent cannot work until a person does something. The reason is found in the
+/// way the turn ended and in the last words of the program. Returns `None` for any other failure.
 pub fn agent_trouble(adapter: AdapterKind, end: TurnEnd, said: &str) -> Option<AgentTrouble> {
     match end {
         TurnEnd::Failed | TurnEnd::ApiError | TurnEnd::SpawnFailed => {}
@@ -45,7 +46,8 @@ pub fn agent_trouble(adapter: AdapterKind, end: TurnEnd, said: &str) -> Option<A
         | TurnEnd::Cancelled
         | TurnEnd::ConversationLost => return None,
     }
-    let said = said.to_lowercase();
+    // Programs write an apostrophe as `'` or as `’`. The table has only `'`.
+    let said = said.to_lowercase().replace('’', "'");
     if end == TurnEnd::SpawnFailed && said.contains("no such file or directory") {
         let advice = "install the program, or change `command` of the agent".to_owned();
         return Some(AgentTrouble { kind: AgentTroubleKind::Missing, advice });
@@ -88,6 +90,32 @@ mod tests {
             assert!(is_known && ["login", "credit", "missing"].contains(&row.kind), "{} {}", row.adapter, row.kind);
             assert!(row.words == row.words.to_lowercase() && !row.advice.is_empty(), "{}", row.words);
         }
+    }
+
+    /// Compares the table with recorded messages of real programs. The kind `none` in a recorded row marks a failure
+    /// that a person cannot fix.
+    #[test]
+    fn recorded_last_words_of_real_programs_are_recognised() {
+        let recorded = include_str!("agent_trouble_recorded.txt");
+        let rows = recorded.lines().filter(|line| !line.starts_with('#'));
+        let mut found = 0;
+        for row in rows {
+            let fields: Vec<&str> = row.splitn(5, '|').map(str::trim).collect();
+            let [adapter, _version, cause, kind, said] = fields.as_slice() else { panic!("{row}") };
+            let wanted = match *kind {
+                "login" => Some(AgentTroubleKind::NotLoggedIn),
+                "credit" => Some(AgentTroubleKind::NoCredit),
+                "none" => None,
+                other => panic!("{other}"),
+            };
+            let adapter = AdapterKind::named(adapter).unwrap();
+            for end in [TurnEnd::ApiError, TurnEnd::Failed] {
+                let trouble = agent_trouble(adapter, end, said);
+                assert_eq!(trouble.map(|trouble| trouble.kind), wanted, "{cause}: {said}");
+            }
+            found += 1;
+        }
+        assert_eq!(found, 22);
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Checks the result of a merge into a person's branch, in a slot of its own, before the branch moves.
+//! Checks the result of a merge into a person's branch before the branch moves. The checks run in a slot (a worktree
+//! that the runner reuses) that no task uses.
 
 use tokio::sync::watch;
 
@@ -7,6 +8,7 @@ use crate::attempt::AttemptError;
 use crate::attempt::place::{WorkPlace, WorktreeGround};
 use crate::attempt::setup::CommandSite;
 use crate::attempt::shared::{FailedSetup, RunnerOrder, RunnerParts, RunnerShared};
+use crate::finish::checks::own_checks;
 use crate::verify::project::{
     BaselineEnd, CheckedWork, ProjectCheckHelp, ProjectCheckPlace, ProjectCheckResult, ProjectRunEnd, run_checks,
     run_once,
@@ -16,37 +18,46 @@ use base::project::detect::no_tests_exit_code;
 use base::project::settings::VerifyCheck;
 use base::project::team::Team;
 use base::project::trust;
+use engine::id::TaskId;
 use git::Git;
 
-/// The name of the slot in which merged results are checked.
+/// The name of the slot (a reusable worktree) in which merged results are checked.
 const MERGED: &str = "merged";
 
 /// The commits of a merge that is about to be made.
 #[derive(Debug, Clone, Copy)]
 pub struct MergedCommits<'a> {
-    /// The commit to which the branch would move.
+    /// The commit to which the person's branch would move.
     pub result: &'a str,
-    /// The commit of the branch before the merge. A check that already fails there cannot judge the result.
+    /// The last commit of the person's branch before the merge. A check that already fails on this commit cannot judge
+    /// the merged result.
     pub before: &'a str,
+    /// The last commit of the work that is merged.
+    pub work: &'a str,
+    /// The task whose work is merged, which may have checks of its own. `None` for a plan.
+    pub task: Option<TaskId>,
 }
 
-/// The result of checking a merged result.
+/// The result of checking merged work before the person's branch moves.
 #[derive(Debug)]
 pub enum MergedCheck {
-    /// The checks ran. `outcome` says what they mean together.
+    /// The checks ran. `outcome` is their combined result.
     Ran { outcome: CheckedWork, results: Vec<ProjectCheckResult> },
-    /// The setup of the worktree failed on the merged result.
+    /// The setup commands of the project, such as `npm ci`, failed on the merged result.
     SetupFailed(FailedSetup),
+    /// Neither side of the merge changed a file that the other side changed. With `recheck = "files"`, the result of
+    /// such a merge is not checked again.
+    NotNeeded,
 }
 
-/// A step of checking a merged result, for the person who waits.
+/// A step of checking a merged result. It is shown to the person who waits for the merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MergedStep {
     Setup { command: String },
     Check { command: String },
 }
 
-/// The reason why a merged result could not be checked.
+/// The reason why merged work could not be checked.
 #[derive(Debug, thiserror::Error)]
 pub enum MergedProblem {
     #[error(transparent)]
@@ -63,12 +74,23 @@ pub async fn check_merged(
     tell: &mut (dyn FnMut(MergedStep) + Send),
 ) -> Result<MergedCheck, MergedProblem> {
     let shared = shared(site).await?;
-    if shared.settings.verify.checks.is_empty() {
+    let own = match commits.task {
+        Some(id) => {
+            let found = shared.service.view(move |world| Ok((world.task(id)?.clone(), world.detail(id)?.clone())));
+            let (task, detail) = found.await.map_err(AttemptError::from)?;
+            own_checks(&task, &detail)
+        }
+        None => Vec::new(),
+    };
+    if shared.settings.verify.checks.is_empty() && own.is_empty() {
         return Ok(MergedCheck::Ran { outcome: CheckedWork::of(&[]), results: Vec::new() });
     }
+    if !shared.needs_recheck(commits.work, commits.before).await.map_err(AttemptError::from)? {
+        return Ok(MergedCheck::NotNeeded);
+    }
     let place = shared.ground.side_place(MERGED, commits.result).await.map_err(AttemptError::from)?;
-    let found = checked(&shared, &place, commits, tell).await;
-    // Free the slot also after a failure, so that the next merge and other tasks can use it.
+    let found = checked(&shared, &place, (commits, &own), tell).await;
+    // Free the slot (a reusable worktree) also after a failure, so that the next merge and other tasks can use it.
     shared.ground.free_side(MERGED).await.map_err(AttemptError::from)?;
     let _gone = std::fs::remove_dir_all(folder(&shared));
     Ok(found?)
@@ -81,7 +103,7 @@ fn folder(shared: &RunnerShared) -> std::path::PathBuf {
 async fn checked(
     shared: &RunnerShared,
     place: &WorkPlace,
-    commits: MergedCommits<'_>,
+    (commits, own): (MergedCommits<'_>, &[VerifyCheck]),
     tell: &mut (dyn FnMut(MergedStep) + Send),
 ) -> Result<MergedCheck, AttemptError> {
     let files = folder(shared);
@@ -104,21 +126,25 @@ async fn checked(
     };
     let (result, before) =
         (shared.ground.tree_of_commit(commits.result).await?, shared.ground.tree_of_commit(commits.before).await?);
-    // A merged result is a whole result, so the checks that run only at the end run, too.
-    let checks: Vec<&VerifyCheck> = shared.settings.verify.checks.iter().collect();
-    let mut help = MergedHelp { ground: &shared.ground, place, check_place, result: &result, before: &before, tell };
+    // Run all checks, also the checks that the settings reserve for the end of a run, because the result is complete.
+    let checks: Vec<&VerifyCheck> = shared.settings.verify.checks.iter().chain(own).collect();
+    let mut help =
+        MergedHelp { own, ground: &shared.ground, place, check_place, result: &result, before: &before, tell };
     let results = run_checks(check_place, &checks, &mut help).await?;
     Ok(MergedCheck::Ran { outcome: CheckedWork::of(&results), results })
 }
 
-/// The help that the checks of a merged result need.
+/// The operations that the checks of a merged result need: to put other files into the worktree, and to report each
+/// step to the person.
 struct MergedHelp<'a> {
+    /// The checks of the task itself. They usually fail on the branch before the merge, so they have no baseline.
+    own: &'a [VerifyCheck],
     ground: &'a WorktreeGround,
     place: &'a WorkPlace,
     check_place: ProjectCheckPlace<'a>,
-    /// The tree of the merged result.
+    /// The git tree (the files) of the merged result.
     result: &'a str,
-    /// The tree of the branch before the merge.
+    /// The git tree (the files) of the person's branch before the merge.
     before: &'a str,
     tell: &'a mut (dyn FnMut(MergedStep) + Send),
 }
@@ -126,9 +152,12 @@ struct MergedHelp<'a> {
 impl ProjectCheckHelp for MergedHelp<'_> {
     type Fault = AttemptError;
 
-    /// Runs the check in the same slot on the branch as it is before the merge. This happens only after a failure, so it
-    /// needs no slot of its own.
+    /// Runs a check on the branch as it is before the merge, in the same worktree. This happens only after the check
+    /// failed on the merged result, so a second worktree is not worth its cost.
     async fn baseline(&mut self, check: &VerifyCheck) -> Result<BaselineEnd, AttemptError> {
+        if self.own.contains(check) {
+            return Ok(BaselineEnd::Unknown);
+        }
         self.ground.restore(self.place, self.before).await?;
         let run = run_once(self.check_place, 1, check).await?;
         self.ground.restore(self.place, self.result).await?;
@@ -144,8 +173,8 @@ impl ProjectCheckHelp for MergedHelp<'_> {
     }
 }
 
-/// Returns the state of a runner without agents. It claims no task; only its slots and its checks are used.
-async fn shared(site: RunSite<'_>) -> Result<RunnerShared, NotOpened> {
+/// Returns the state of a runner without agents. It claims no task; only its slots (worktrees) and its checks are used.
+pub(super) async fn shared(site: RunSite<'_>) -> Result<RunnerShared, NotOpened> {
     let root = site.place.root.clone().ok_or(NotOpened::NoProject)?;
     let all = trust::accepted(&root, base::project::place::data_folder().as_deref())?.settings;
     let (_no_order, wish) = watch::channel(RunnerOrder::Work);

@@ -12,8 +12,9 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
 use crate::attempt::AttemptRun;
-use crate::attempt::place::{RunnerSlots, WorktreeGround};
+use crate::attempt::place::WorktreeGround;
 use crate::attempt::shared::{RunNews, RunnerAgent, RunnerOrder, RunnerParts, RunnerShared};
+use crate::attempt::slot_owner::RunnerSlots;
 use crate::claim::lock;
 use crate::verify::{EvaluatorAnswer, EvaluatorQuestion, Judgement};
 use base::Service;
@@ -21,6 +22,7 @@ use base::ground::digest::sha256;
 use base::people::principal;
 use base::project::effective;
 use base::project::place::StorePlace;
+use base::project::settings::Settings;
 use base::project::team::{NotReady, Team};
 use base::project::trust;
 use git::repository::GitRepository;
@@ -53,7 +55,7 @@ pub enum NotOpened {
 pub struct RunSite<'a> {
     pub service: &'a Service,
     pub place: &'a StorePlace,
-    /// The folder of Handover's own files on this machine.
+    /// Handover's state folder on this machine.
     pub state: &'a Path,
     /// The folder in which the processes of this machine keep the files that show which of them are alive.
     pub live: &'a Path,
@@ -67,6 +69,19 @@ pub struct Opened {
     pub lock: File,
 }
 
+/// Returns the accepted settings of a project and the agents that can work. `handover run` and `handover doctor` judge the
+/// agents by this function.
+pub fn accepted_team(root: &Path) -> Result<(Settings, Team), NotOpened> {
+    let (data, detected) = (base::project::place::data_folder(), effective::find_here(root));
+    // Report a missing agent before asking the person to accept the settings, because nothing can run without an agent.
+    if trust::view_with(root, data.as_deref(), &detected)?.written.team.agents.is_empty() {
+        return Err(NotReady::NoAgent.into());
+    }
+    let all = trust::require_with(root, data.as_deref(), &detected)?.settings;
+    let team = Team::gather(root, &all.team, std::env::var_os("PATH").as_deref())?;
+    Ok((all, team))
+}
+
 /// Opens a runner: checks its conditions and registers its agents. `at_once` limits the number of turns that run at the
 /// same time.
 pub async fn open(
@@ -75,15 +90,9 @@ pub async fn open(
     wish: watch::Receiver<RunnerOrder>,
 ) -> Result<Opened, NotOpened> {
     let root = site.place.root.clone().ok_or(NotOpened::NoProject)?;
-    let (data, detected) = (base::project::place::data_folder(), effective::find_here(&root));
-    // A person who has no agent needs one first. There is nothing to accept before.
-    if trust::view_with(&root, data.as_deref(), &detected)?.written.team.agents.is_empty() {
-        return Err(NotReady::NoAgent.into());
-    }
-    let all = trust::require_with(&root, data.as_deref(), &detected)?.settings;
-    let team = Team::gather(&root, &all.team, std::env::var_os("PATH").as_deref())?;
+    let (all, team) = accepted_team(&root)?;
     let host = principal::host();
-    let Some(lock) = lock::only_one(site.live, &host, "lock")? else {
+    let Some(lock) = lock::of_runner(site.live, &host, TIME_LIMIT_DEFAULT).await? else {
         return Err(NotOpened::RunnerActive { host });
     };
     if lock::is_held(&old_locks(site), &host)? {
@@ -95,7 +104,8 @@ pub async fn open(
     let every = all.team.agents.iter().map(|agent| usize::try_from(agent.max_parallel).unwrap_or(usize::MAX));
     let at_once = at_once.unwrap_or_else(|| every.fold(0_usize, usize::saturating_add));
     if let Some(slots) = &mut slots {
-        // One more slot is for the baselines.
+        // One more slot (a reusable worktree) is for the baselines, which are checks on the commits from which tasks
+        // start.
         let turns = u32::try_from(at_once).unwrap_or(u32::MAX);
         slots.limit = Some(turns.saturating_mul(all.team.worktree.slots_per_turn).saturating_add(1));
     }
@@ -187,8 +197,8 @@ pub(super) fn session(host: &str) -> SessionId {
     principal::derived(&format!("handover runner {host}"))
 }
 
-/// Returns the slots of the project's repository, or `None` when the project is in no repository. `chosen` is the folder
-/// that the settings name for worktrees.
+/// Returns the slots (reusable worktrees) of the project's repository, or `None` when the project is in no repository.
+/// `chosen` is the folder that the settings name for worktrees.
 pub async fn slots(
     git: &Git,
     root: &Path,

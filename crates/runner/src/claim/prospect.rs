@@ -10,8 +10,8 @@ use engine::workflow::WorkflowStatus;
 use engine::world::{NumberNeed, TaskIdNeed};
 use engine::{DecisionStop, Need, Timestamp, TypedQuestion, World};
 
-use crate::attempt::shared::RunnerShared;
 use crate::verify::stored_brief;
+use base::Service;
 use base::error::Error;
 use base::people::untaken;
 use base::project::task_extra::TaskExtra;
@@ -42,9 +42,9 @@ pub(crate) struct Offered {
 
 /// Reads the state of a workflow in one read. With two reads, a task that another runner claims or finishes in between
 /// could seem to be neither held nor open.
-pub(crate) async fn of(shared: &RunnerShared, id: WorkflowId) -> Result<Prospect, Error> {
-    let now = shared.service.now();
-    let view = shared.service.view(move |world| {
+pub(crate) async fn of(service: &Service, id: WorkflowId) -> Result<Prospect, Error> {
+    let now = service.now();
+    let view = service.view(move |world| {
         let (running, expired) = (NumberNeed::Running(id, now), TaskIdNeed::Expired(id, now));
         world.want([Need::Workflow(id), running.need(), expired.need()])?;
         // A task with an expired lease counts as held: the store ends the lease soon and offers the task again.
@@ -55,8 +55,8 @@ pub(crate) async fn of(shared: &RunnerShared, id: WorkflowId) -> Result<Prospect
     view.await
 }
 
-pub(crate) async fn why_stuck(shared: &RunnerShared, id: WorkflowId) -> Result<String, Error> {
-    let progress = shared.service.view(move |world| engine::view::progress(world, id)).await?;
+pub(crate) async fn why_stuck(service: &Service, id: WorkflowId) -> Result<String, Error> {
+    let progress = service.view(move |world| engine::view::progress(world, id)).await?;
     let statuses = [
         engine::task::Status::Paused,
         engine::task::Status::Blocked,
@@ -64,8 +64,8 @@ pub(crate) async fn why_stuck(shared: &RunnerShared, id: WorkflowId) -> Result<S
         engine::task::Status::Pending,
     ];
     let list = TaskQuery::Planned { workflow: id, statuses: statuses.to_vec(), after: None, limit: 500 };
-    let rows = shared.service.ask(list).await?;
-    let gates = shared.service.view(move |world| Ok(gates(world, id)?.to_vec())).await?;
+    let rows = service.ask(list).await?;
+    let gates = service.view(move |world| Ok(gates(world, id)?.to_vec())).await?;
     let waits = |task: &Task| {
         let of = |gate: &&Approval| gate.waiting.is_some_and(|waiting| waiting.task == task.id);
         let gate = gates.iter().find(of)?;
@@ -87,9 +87,9 @@ fn gates(world: &World, workflow: WorkflowId) -> Result<&[Approval], DecisionSto
 }
 
 /// Returns the tasks that are open for any agent to claim now.
-pub(crate) async fn offered(shared: &RunnerShared, workflow: WorkflowId) -> Result<Vec<Offered>, Error> {
-    let now = shared.service.now();
-    shared.service.view(move |world| offers(world, workflow, now)).await
+pub(crate) async fn offered(service: &Service, workflow: WorkflowId) -> Result<Vec<Offered>, Error> {
+    let now = service.now();
+    service.view(move |world| offers(world, workflow, now)).await
 }
 
 fn offers(world: &World, workflow: WorkflowId, now: Timestamp) -> Result<Vec<Offered>, DecisionStop> {
@@ -104,23 +104,6 @@ fn offers(world: &World, workflow: WorkflowId, now: Timestamp) -> Result<Vec<Off
         Ok(if task.review { TaskExtra::of(world.detail(task.id)?).review } else { None })
     };
     tasks.into_iter().map(|task| Ok(Offered { judged: judged(&task)?, review: review(&task)?, task })).collect()
-}
-
-/// Returns the reasons why no agent of this runner claims these open tasks.
-pub(crate) fn unwanted(offered: &[Offered]) -> impl Iterator<Item = String> + '_ {
-    offered.iter().map(|offered| {
-        let name = &offered.task.name;
-        stuck(&offered.task).unwrap_or_else(|| match (&offered.review, offered.judged) {
-            (Some(named), _) => {
-                format!("{name} must be reviewed by `{named}`, and there is no other agent to work on it")
-            }
-            (None, true) => format!(
-                "{name} must be judged by the evaluator, and there is no other agent to work on \
-                it"
-            ),
-            (None, false) => format!("{name} is not claimed, because no agent in .handover/config.toml may work on it"),
-        })
-    })
 }
 
 /// Returns the reason why a task is stuck, as one line. Returns `None` for a task that is not stuck.

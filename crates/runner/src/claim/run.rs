@@ -5,10 +5,8 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use engine::id::{TaskId, WorkflowId};
-use engine::list::{WorkflowFilter, WorkflowQuery};
-use engine::task::Status;
-use engine::workflow::{Workflow, WorkflowStatus};
+use engine::id::TaskId;
+use engine::workflow::Workflow;
 use engine::{Caller, Command, Reply, Rights};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -16,11 +14,13 @@ use tokio::time::Instant;
 use super::work::{AttemptOver, Room};
 use crate::attempt::AttemptRun;
 use crate::attempt::shared::{RunEvent, RunNews, RunnerAgent, RunnerOrder, RunnerShared};
-use crate::claim::fit;
+use crate::claim::kept::SLOTS_LOOK;
+use crate::claim::lack::TaskLack;
 use crate::claim::lease::{self, HeldLeases};
-use crate::claim::prospect::{self, Offered, Prospect};
+use crate::claim::over::{self, KnownLacks, RunEnded, RunOutlook, RunScope, StuckRun};
+use crate::claim::prospect;
+use crate::claim::takers::TaskTakers;
 use base::error::Error;
-use base::project::settings::team::{self, AgentWork};
 
 /// The longest sleep of the runner's loop. A change in the store wakes the loop earlier.
 const LOOK: Duration = Duration::from_secs(1);
@@ -31,36 +31,6 @@ const BREATH: Duration = Duration::from_millis(20);
 const REST_MIN: Duration = Duration::from_secs(1);
 const REST_GROWTH: u32 = 4;
 const REST_MAX: Duration = Duration::from_secs(5 * 60);
-const WORKFLOWS_MAX: u32 = 200;
-/// The longest time for which a task that waits for a person keeps its worktree. Afterwards its work is on its branch.
-const KEPT_MS_MAX: i64 = 7 * 24 * 60 * 60 * 1_000;
-/// The largest number of reasons for stuck workflows that are reported at the end. Further reasons are left out.
-const REASONS_MAX: usize = 20;
-
-/// The workflows on which the runner works.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RunScope {
-    /// The runner works on one workflow until the workflow is over or none of its tasks can continue.
-    Workflow(WorkflowId),
-    /// The runner works on one task until the task is completed or cannot continue.
-    Task(TaskId),
-    /// The runner works on all workflows that are ready or started, until a person stops the runner.
-    All,
-    /// The runner works on all workflows that are ready or started, until no task can be claimed and no turn runs.
-    Once,
-}
-
-/// The result of a run of the runner.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RunEnded {
-    Completed,
-    /// The workflow is not completed. The text has the reasons why it cannot continue.
-    Stuck(String),
-    /// This runner has nothing left to do.
-    Idle,
-    /// A person stopped the runner.
-    Stopped,
-}
 
 /// The pause of a task after the program of its agent crashed. No agent of this runner claims the task until the pause
 /// is over; the agent works on other tasks.
@@ -80,8 +50,7 @@ pub struct ClaimLoop {
     /// The agents whose programs cannot work until a person does something.
     resting: BTreeSet<String>,
     lease: Duration,
-    /// The missing requirements of each workflow that was checked. The list is empty for a workflow that lacks nothing.
-    lacking: HashMap<WorkflowId, Vec<String>>,
+    lacking: KnownLacks,
     held: Arc<Mutex<HeldLeases>>,
 }
 
@@ -98,27 +67,28 @@ impl ClaimLoop {
             rests: HashMap::new(),
             resting: BTreeSet::new(),
             lease,
-            lacking: HashMap::new(),
+            lacking: KnownLacks::default(),
         }
     }
 
     /// Runs the runner's loop to its end. Before the loop claims new tasks, it continues the tasks that an earlier
     /// runner left.
     pub async fn work(mut self) -> Result<RunEnded, Error> {
-        if let RunScope::Workflow(id) = self.scope {
-            let lacks = fit::lacks(&self.shared, id).await?;
-            if !lacks.is_empty() {
-                return Ok(RunEnded::Stuck(lacks.join("\n")));
+        if let RunScope::Workflow(_) = self.scope {
+            // If a plan lacks a requirement, report it and end the run before the runner changes any file or task.
+            for workflow in over::workflows(&self.shared.service, self.scope).await? {
+                let lacks = self.lacking.check(&self.shared.service, &self.shared.settings, &workflow).await?;
+                if !lacks.is_empty() {
+                    let reason = lacks.iter().map(TaskLack::sentence).collect::<Vec<_>>().join("\n");
+                    return Ok(RunEnded::Stuck(StuckRun { reason, lacks, ..StuckRun::default() }));
+                }
             }
-            self.lacking.insert(id, lacks);
         }
         lease::show_life(&self.shared).await?;
         self.clean_locks().await;
-        let before_ms = self.shared.service.now().0.saturating_sub(KEPT_MS_MAX);
-        if let Err(problem) = self.shared.ground.give_up_before(before_ms).await {
-            self.warn(crate::attempt::remains::stays(&problem));
-        }
+        self.give_up_slots().await;
         self.take_up().await?;
+        let mut slots_looked = Instant::now();
         let mut bell = self.shared.service.bell();
         let mut wish = self.shared.wish.clone();
         // Renews the leases in a separate async task, because the loop may be busy with claims for longer than a short
@@ -128,12 +98,16 @@ impl ClaimLoop {
             if self.shared.wish() != RunnerOrder::Work {
                 break RunEnded::Stopped;
             }
+            if slots_looked.elapsed() >= SLOTS_LOOK {
+                self.give_up_slots().await;
+                slots_looked = Instant::now();
+            }
             self.claim().await?;
             if let Some(ended) = self.is_over().await? {
                 break ended;
             }
             tokio::select! {
-                Some(over) = self.attempts.join_next() => self.ended(over.ok()),
+                Some(over) = self.attempts.join_next() => self.ended(over.ok()).await,
                 _ = bell.changed(LOOK) => tokio::time::sleep(BREATH).await,
                 _ = wish.changed() => {}
             }
@@ -172,7 +146,7 @@ impl ClaimLoop {
         self.warn(text);
     }
 
-    /// Reports a problem that belongs to no task.
+    /// Reports a problem that belongs to no task, such as a lock file that git left.
     pub(super) fn warn(&self, text: String) {
         let (name, agent) = ("git".to_owned(), "runner".to_owned());
         self.shared.tell(RunNews { task: TaskId::FIRST, number: None, name, agent, what: RunEvent::Warning { text } });
@@ -208,7 +182,7 @@ impl ClaimLoop {
         *held = HeldLeases { agents, lease: self.lease };
     }
 
-    fn ended(&mut self, over: Option<(String, TaskId, AttemptOver)>) {
+    async fn ended(&mut self, over: Option<(String, TaskId, AttemptOver)>) {
         let Some((slug, task, over)) = over else { return };
         self.working.remove(&task);
         self.tell_keeper();
@@ -219,33 +193,38 @@ impl ClaimLoop {
                 let until = Instant::now() + rest_after(crashes);
                 self.rests.insert(task, TaskRest { crashes: crashes.saturating_add(1), until });
             }
-            AttemptOver::AgentRests => drop(self.resting.insert(slug)),
+            AttemptOver::AgentRests { reason, advice } => {
+                self.resting.insert(slug.clone());
+                let waiting = self.waiting_for_rest().await;
+                let what = RunEvent::AgentRests { reason, advice, waiting };
+                let (task, number, name) = (TaskId::FIRST, None, String::new());
+                self.shared.tell(RunNews { task, number, name, agent: slug, what });
+            }
         }
     }
 
-    /// Tells whether a task pauses after a crash.
+    /// Returns the number of open tasks that only resting agents (agents that cannot work until a person does
+    /// something) could take. When the store fails, returns 0, because the number is only shown to the person and
+    /// decides nothing.
+    async fn waiting_for_rest(&self) -> u32 {
+        let mut waiting = 0_u32;
+        for workflow in over::workflows(&self.shared.service, self.scope).await.unwrap_or_default() {
+            let offered = prospect::offered(&self.shared.service, workflow.id).await.unwrap_or_default();
+            let takers = self.takers();
+            let own = offered.iter().filter(|one| self.scope.has(one.task.id, workflow.id));
+            let waits = own.filter(|one| takers.waits_for_rest(one)).count();
+            waiting = waiting.saturating_add(u32::try_from(waits).unwrap_or(u32::MAX));
+        }
+        waiting
+    }
+
+    /// Returns true while a task pauses after a crash of its agent's program.
     fn is_resting(&self, task: TaskId) -> bool {
         self.rests.get(&task).is_some_and(|rest| rest.until > Instant::now())
     }
 
-    async fn workflows(&self) -> Result<Vec<Workflow>, Error> {
-        if let RunScope::Workflow(id) = self.scope {
-            return Ok(vec![self.shared.service.view(move |world| world.workflow(id).cloned()).await?]);
-        }
-        if let RunScope::Task(id) = self.scope {
-            let found = self.shared.service.view(move |world| world.workflow(world.task(id)?.workflow).cloned());
-            return Ok(vec![found.await?]);
-        }
-        let statuses = vec![WorkflowStatus::Ready, WorkflowStatus::InProgress];
-        let filter = WorkflowFilter { statuses, ..WorkflowFilter::default() };
-        let list = WorkflowQuery { filter, after: None, offset: 0, limit: WORKFLOWS_MAX };
-        let mut rows = self.shared.service.ask(list).await?;
-        // Puts the oldest workflow first, so that no workflow waits without end.
-        rows.reverse();
-        Ok(rows)
-    }
-
-    /// Claims tasks for all agents that have free capacity and do not pause after a crash.
+    /// Claims open tasks for all agents that have free capacity. Skips tasks that pause after a crash, and agents that
+    /// rest.
     async fn claim(&mut self) -> Result<(), Error> {
         if self.shared.setup_problem().is_some() {
             return Ok(());
@@ -253,25 +232,24 @@ impl ClaimLoop {
         // Requests the approvals of tasks that may start only after a person approves, once all other conditions of
         // these tasks are met.
         self.shared.service.ask_gates().await?;
-        for workflow in self.workflows().await? {
-            if !self.is_fit(&workflow).await? {
-                continue;
-            }
-            let mut offered = prospect::offered(&self.shared, workflow.id).await?;
+        for workflow in over::workflows(&self.shared.service, self.scope).await? {
+            self.check_lacks(&workflow).await?;
+            let mut offered = prospect::offered(&self.shared.service, workflow.id).await?;
             // While this machine slept, another machine may have reopened a task whose turn still runs here. That turn
             // asks the store for its claim again. If this loop claimed the task first, the turn would be ended.
             let all = offered.len();
+            over::without_lacking(&mut offered, &workflow, self.lacking.of(workflow.id));
             offered.retain(|offered| !self.working.contains_key(&offered.task.id) && !self.is_resting(offered.task.id));
             if let RunScope::Task(id) = self.scope {
                 offered.retain(|offered| offered.task.id == id);
             }
             let are_all_offered = offered.len() == all;
             for worker in self.shared.agents.values().cloned().collect::<Vec<_>>() {
-                while let Some(fits) = self.fitting(&worker, &offered) {
+                while let Some(fits) = self.takers().first_for(&worker.member.settings, &offered) {
                     let Some(room) = self.room(&worker) else { break };
-                    // Under these conditions the runner claims the task `fits` by its id. `ClaimNext` would claim the
-                    // first open task, and this agent may not be allowed to take the first open task.
-                    let is_chosen_here = self.is_evaluator(&worker)
+                    // When one of these conditions holds, the runner claims the task `fits` by its id. `ClaimNext`
+                    // would claim the first open task, which this agent may not be allowed to take.
+                    let is_chosen_here = self.takers().is_evaluator(&worker.member.settings)
                         || !self.working.is_empty()
                         || !are_all_offered
                         || offered.iter().any(|offered| offered.review.is_some());
@@ -302,21 +280,19 @@ impl ClaimLoop {
         Ok(())
     }
 
-    /// Tells whether a workflow has everything that its tasks need. If not, reports the problems once, and the runner
-    /// skips the workflow.
-    async fn is_fit(&mut self, workflow: &Workflow) -> Result<bool, Error> {
-        if let Some(known) = self.lacking.get(&workflow.id) {
-            return Ok(known.is_empty());
-        }
-        let lacks = fit::lacks(&self.shared, workflow.id).await?;
-        for text in &lacks {
+    /// Reports each missing requirement of a workflow once. The runner claims no task that cannot start because of it.
+    async fn check_lacks(&mut self, workflow: &Workflow) -> Result<(), Error> {
+        for lack in self.lacking.check(&self.shared.service, &self.shared.settings, workflow).await? {
             let (name, agent) = (workflow.name.clone(), "runner".to_owned());
-            let what = RunEvent::Warning { text: text.clone() };
+            let what = RunEvent::Warning { text: lack.sentence() };
             self.shared.tell(RunNews { task: TaskId::FIRST, number: None, name, agent, what });
         }
-        let is_fit = lacks.is_empty();
-        self.lacking.insert(workflow.id, lacks);
-        Ok(is_fit)
+        Ok(())
+    }
+
+    fn takers(&self) -> TaskTakers<'_> {
+        let agents = self.shared.agents.values().map(|worker| &worker.member.settings).collect();
+        TaskTakers { settings: &self.shared.settings, agents, resting: &self.resting }
     }
 
     async fn claimed(&self, worker: &RunnerAgent, task: TaskId, attempt: u32) {
@@ -326,131 +302,32 @@ impl ClaimLoop {
         self.shared.tell(RunNews { task, number, name, agent, what: RunEvent::Claimed { attempt } });
     }
 
-    fn is_reviewed_by_another(&self, named: &str, worker: &team::AgentSettings) -> bool {
-        crate::review::provider::reviewer_of(&self.shared.settings, named, &worker.slug).is_some()
-    }
-
-    fn is_evaluator(&self, worker: &RunnerAgent) -> bool {
-        self.shared.settings.evaluator.as_ref().is_some_and(|evaluator| evaluator.agent == worker.member.settings.slug)
-    }
-
-    /// Returns the first task that this agent may claim.
-    fn fitting(&self, worker: &RunnerAgent, offered: &[Offered]) -> Option<TaskId> {
-        let settings = &worker.member.settings;
-        let role = settings.roles.first().map_or("worker", String::as_str);
-        let may_judge = self.is_evaluator(worker);
-        if self.resting.contains(&settings.slug) {
-            return None;
-        }
-        let is_judge = may_judge || offered.iter().any(|offered| offered.review.as_deref() == Some(&settings.slug));
-        let work = settings.work(is_judge);
-        let takes = |wanted: Option<&str>| match work {
-            AgentWork::AnyTask => true,
-            AgentWork::TasksOfRoles => wanted.is_some(),
-            AgentWork::OnlyAsked => false,
-        };
-        let fits = |offered: &&Offered| {
-            takes(offered.task.role.as_deref())
-                && offered.task.role.as_deref().is_none_or(|wanted| wanted == role)
-                && offered.task.capabilities.iter().all(|wanted| settings.capabilities.contains(wanted))
-                && !(may_judge && offered.judged)
-                && offered.review.as_ref().is_none_or(|named| self.is_reviewed_by_another(named, settings))
-        };
-        offered.iter().find(fits).map(|offered| offered.task.id)
-    }
-
     fn room(&self, worker: &RunnerAgent) -> Option<Room> {
         let own = Arc::clone(&worker.room).try_acquire_owned().ok()?;
         Some((own, Arc::clone(&self.shared.room).try_acquire_owned().ok()?))
     }
 
-    /// Returns the result of the run. Returns `None` while an agent holds a task of the workflow, or while an agent of
-    /// this runner could claim a task of the workflow.
+    /// Returns the result of the run when it is over.
     async fn is_over(&self) -> Result<Option<RunEnded>, Error> {
+        if self.scope == RunScope::Stay {
+            return Ok(None);
+        }
         if let Some(problem) = self.shared.setup_problem() {
-            let text = format!(
+            let reason = format!(
                 "the setup command `{}` {}; fix the reason, then run again\n{}",
                 problem.command, problem.how, problem.last_lines
             );
-            return Ok(self.working.is_empty().then_some(RunEnded::Stuck(text)));
+            return Ok(self.working.is_empty().then_some(RunEnded::Stuck(StuckRun { reason, ..StuckRun::default() })));
         }
-        let id = match self.scope {
-            RunScope::All => return Ok(None),
-            RunScope::Once => return self.is_idle().await,
-            RunScope::Task(id) => return self.is_task_over(id).await,
-            RunScope::Workflow(id) => id,
-        };
-        let Prospect { status, held, offered } = prospect::of(&self.shared, id).await?;
-        if status == WorkflowStatus::Completed {
-            // Returns without waiting for tasks of other workflows, which may wait for a person. The runner still waits
-            // for the end of its running attempts.
-            return Ok(Some(RunEnded::Completed));
-        }
-        if held > 0 || self.is_wanted(&offered) {
-            return Ok(None);
-        }
-        Ok(Some(RunEnded::Stuck(prospect::why_stuck(&self.shared, id).await?)))
+        let outlook = RunOutlook { service: &self.shared.service, takers: self.takers(), lacking: &self.lacking };
+        outlook.ended(self.scope).await
     }
 
-    /// Returns the result of a run for one task. Returns `None` while an agent holds the task or could claim it.
-    async fn is_task_over(&self, id: TaskId) -> Result<Option<RunEnded>, Error> {
-        let task = self.shared.service.view(move |world| world.task(id).cloned()).await?;
-        if self.working.contains_key(&id) {
-            return Ok(None);
-        }
-        if task.status() == Status::Completed {
-            return Ok(Some(RunEnded::Completed));
-        }
-        let Prospect { offered, .. } = prospect::of(&self.shared, task.workflow).await?;
-        let own: Vec<Offered> = offered.into_iter().filter(|offered| offered.task.id == id).collect();
-        if self.is_wanted(&own) {
-            return Ok(None);
-        }
-        let reason = prospect::unwanted(&own).next().or_else(|| prospect::stuck(&task));
-        let reason = reason.unwrap_or_else(|| format!("{} cannot start: it is {}", task.name, task.status()));
-        Ok(Some(RunEnded::Stuck(reason)))
-    }
-
-    /// Returns the result of a run over all workflows. Returns `None` while an agent holds a task, or while an agent of
-    /// this runner could claim a task. The open tasks of a workflow that is locked or lacks a requirement do not count,
-    /// because they cannot be claimed.
-    async fn is_idle(&self) -> Result<Option<RunEnded>, Error> {
-        let mut reasons = Vec::new();
-        for workflow in self.workflows().await? {
-            let Prospect { status, held, offered } = prospect::of(&self.shared, workflow.id).await?;
-            if status == WorkflowStatus::Completed || held > 0 {
-                return Ok(None);
-            }
-            let name = &workflow.name;
-            let lacks = self.lacking.get(&workflow.id).into_iter().flatten();
-            let lacks: Vec<String> = lacks.map(|text| format!("{name}: {text}")).collect();
-            let lock = workflow.lock.as_ref().filter(|lock| lock.until > self.shared.service.now());
-            match (lock, lacks.is_empty()) {
-                (_, false) => reasons.extend(lacks),
-                (Some(lock), true) => {
-                    reasons.push(format!(
-                        "{name}: the workflow is locked by {}; run again when it is unlocked",
-                        lock.owner
-                    ));
-                }
-                (None, true) if self.is_wanted(&offered) => return Ok(None),
-                (None, true) => reasons.extend(prospect::unwanted(&offered).map(|text| format!("{name}: {text}"))),
-            }
-        }
-        reasons.truncate(REASONS_MAX);
-        Ok(Some(if reasons.is_empty() { RunEnded::Idle } else { RunEnded::Stuck(reasons.join("\n")) }))
-    }
-
-    /// Tells whether an agent of this runner would claim one of these tasks.
-    fn is_wanted(&self, offered: &[Offered]) -> bool {
-        self.shared.agents.values().any(|worker| self.fitting(worker, offered).is_some())
-    }
-
-    /// Waits until all attempts have ended. An attempt that waits for a person ends at once. Any other attempt ends
+    /// Waits until all attempts have ended. An attempt that waits for a person ends immediately. Any other attempt ends
     /// when its running turn ends.
     async fn finish(&mut self) {
         while let Some(over) = self.attempts.join_next().await {
-            self.ended(over.ok());
+            self.ended(over.ok()).await;
         }
     }
 }

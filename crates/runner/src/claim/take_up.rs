@@ -1,4 +1,4 @@
-//! Takes up tasks of an earlier runner before the loop claims new ones.
+//! Continues the tasks that an earlier runner left unfinished, before the runner claims new tasks.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use engine::task::{Status, Task};
 use engine::world::TaskIdNeed;
 use engine::{Command, Need};
 
-use super::run::{ClaimLoop, RunScope};
+use super::run::ClaimLoop;
 use crate::attempt::shared::RunnerAgent;
 use base::error::Error;
 
@@ -42,8 +42,8 @@ impl ClaimLoop {
         Ok(())
     }
 
-    /// Takes up tasks that agents of this runner worked on, that were sent back or answered while no runner worked, and
-    /// that no other agent took.
+    /// Claims again the tasks that agents of this runner worked on and that a person sent back or answered while no
+    /// runner worked. Skips a task that another agent took.
     async fn regained(&self) -> Result<Vec<(Arc<RunnerAgent>, Task)>, Error> {
         let mut taken = Vec::new();
         for (id, attempt) in crate::attempt::remains::found(&self.shared) {
@@ -52,11 +52,7 @@ impl ClaimLoop {
                 Err(Error::Refused(_)) => continue,
                 Err(error) => return Err(error),
             };
-            let is_in_scope = match self.scope {
-                RunScope::Workflow(workflow) => row.workflow == workflow,
-                RunScope::Task(task) => row.id == task,
-                RunScope::All | RunScope::Once => true,
-            };
+            let is_in_scope = self.scope.has(row.id, row.workflow);
             let is_open = row.attempt == attempt && row.holder().is_none() && row.status() == Status::Pending;
             if !is_open || !is_in_scope {
                 continue;

@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use agents::adapter::AdapterKind;
 use base::Error;
+use base::ground::words::duration;
 use base::project::task_extra::TaskExtra;
 use engine::condition::ConditionKind;
 use engine::task::{BlockKind, TaskState};
+use engine::turn::{Turn, TurnEnd, TurnResult};
 use engine::view::AttemptView as Facts;
 use engine::{Command, Refusal};
 use git::GitProblem;
@@ -39,14 +41,18 @@ const BREATH: Duration = Duration::from_millis(100);
 /// The two permits that a running turn needs: one limits the turns of its agent, one limits the turns of the runner.
 pub(crate) type Room = (OwnedSemaphorePermit, OwnedSemaphorePermit);
 
-/// The way in which an attempt ended. It decides whether the agent pauses before its next attempt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The way in which an attempt ended. It decides whether the task pauses and whether the agent may claim further tasks.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AttemptOver {
     Ended,
-    /// The program gave no answer. The task rests, because an attempt that starts at once would probably fail, too.
+    /// The program gave no answer. The task pauses, because an attempt that starts immediately would probably fail,
+    /// too.
     Crashed,
     /// The program cannot work until a person does something, so the agent takes no further task in this run.
-    AgentRests,
+    AgentRests {
+        reason: String,
+        advice: String,
+    },
 }
 
 impl AttemptRun {
@@ -104,7 +110,10 @@ impl AttemptRun {
             let next = step(&facts, &self.given(&facts));
             let stopping = self.shared.wish() != RunnerOrder::Work;
             match &next {
-                AttemptStep::Wait if stopping || self.shared.closing.is_cancelled() => return Ok(AttemptOver::Ended),
+                AttemptStep::Wait if stopping || self.shared.closing.is_cancelled() => {
+                    self.rest_place().await;
+                    return Ok(AttemptOver::Ended);
+                }
                 AttemptStep::Wait => {
                     room = None;
                     self.rest_place().await;
@@ -166,8 +175,7 @@ impl AttemptRun {
             AttemptStep::Block(kind, reason) => self.block(facts, kind, reason).await?,
             AttemptStep::Crash(reason) => {
                 if let Some(trouble) = self.trouble(facts) {
-                    self.rest_agent(facts, &trouble, &reason).await?;
-                    return Ok(Some(AttemptOver::AgentRests));
+                    return self.rest_agent(facts, trouble, &reason).await.map(Some);
                 }
                 self.crash(facts, reason).await?;
                 return Ok(Some(AttemptOver::Crashed));
@@ -191,7 +199,7 @@ impl AttemptRun {
             bounds,
             bounds_workflow,
             can_resume: self.worker.member.settings.adapter != AdapterKind::Exec,
-            has_reviewer: TaskExtra::of(&facts.detail).review.is_some(),
+            has_reviewer: facts.task.review && TaskExtra::of(&facts.detail).review.is_some(),
             now: self.now(),
         }
     }
@@ -209,7 +217,8 @@ impl AttemptRun {
         }
     }
 
-    /// Returns the reason why the program of the last turn cannot work until a person does something.
+    /// Returns the reason why the program of the last turn cannot work until a person does something. Returns `None`
+    /// when the program can work.
     fn trouble(&self, facts: &Facts) -> Option<AgentTrouble> {
         let own = facts.turns.iter().rev().find(|turn| !turn.purpose.is_a_look() && turn.attempt == self.attempt)?;
         let ended = own.ended()?;
@@ -217,7 +226,7 @@ impl AttemptRun {
     }
 
     /// Gives the task back without using up an attempt, because the program of the agent cannot work.
-    async fn rest_agent(&self, facts: &Facts, trouble: &AgentTrouble, said: &str) -> Result<(), AttemptError> {
+    async fn rest_agent(&self, facts: &Facts, trouble: AgentTrouble, said: &str) -> Result<AttemptOver, AttemptError> {
         let words = trouble.kind.words();
         let said = said.split_once(": ").map_or(said, |(_, said)| said);
         let reason = format!("{words}; it said \"{said}\"");
@@ -225,14 +234,15 @@ impl AttemptRun {
         let title = format!("{slug} rests: {reason}");
         let detail = serde_json::json!({"agent": slug, "said": said, "advice": trouble.advice});
         self.shared.set_condition(ConditionKind::AgentRests, (slug, title), &detail).await;
-        let advice = format!("{}. Afterwards: handover run", trouble.advice);
-        self.tell(facts, RunEvent::AgentRests { reason, advice });
-        self.hand_back(facts, &format!("{slug} cannot work: {words}")).await
+        self.hand_back(facts, &format!("{slug} cannot work: {words}")).await?;
+        Ok(AttemptOver::AgentRests { reason, advice: trouble.advice })
     }
 
     async fn crash(&self, facts: &Facts, reason: String) -> Result<(), AttemptError> {
         let crash = Command::Crash { task: self.task, attempt: self.attempt, reason: cut(&reason) };
         let reply = self.execute(crash).await?;
+        let last = facts.turns.iter().rev().find(|turn| !turn.purpose.is_a_look() && turn.attempt == self.attempt);
+        let reason = last.and_then(Turn::ended).map_or(reason, crash_words);
         let failed = matches!(reply, engine::Reply::Moved { status: engine::task::Status::Failed });
         let again_ms = u64::try_from(rest_after(facts.task.crashes).as_millis()).unwrap_or(u64::MAX);
         let (attempt, of) = (facts.task.crashes.saturating_add(2), facts.task.attempts_max);
@@ -287,14 +297,15 @@ impl AttemptRun {
             },
         };
         if let Ok(true) = remains::is_kept(&self.shared, &facts.task, self.attempt).await {
-            // The work waits for a person, who may send it back. The agent then continues in the same folder.
+            // Keep the worktree, because the work waits for a person who may send it back. The agent then continues in
+            // the same worktree.
             if let Err(problem) = self.shared.ground.keep_slot(self.task, self.attempt) {
                 self.tell(facts, RunEvent::Warning { text: problem.to_string() });
             }
             return;
         }
         let Ok(turns) = remains::turns(&self.shared, self.task, self.attempt).await else { return };
-        // A failure here only leaves files behind and does not affect the task. The files are removed at the end of
+        // Ignore a failure, because it does not affect the task. Files that were not removed are removed at the end of
         // this run or by the next run.
         match remains::remove(&self.shared, (&facts.task, self.attempt), &self.author(), &turns).await {
             Ok(kept) => self.tell_lost(facts, kept.as_deref()),
@@ -316,7 +327,27 @@ impl AttemptRun {
     }
 }
 
-/// Tells whether a refusal of the store means that the claim is lost or the task is gone.
+/// Returns the end of a crashed program in words for people: `killed by signal 9 after 2 s`.
+fn crash_words(ended: &TurnResult) -> String {
+    let (after, said) = (duration(ended.spent.ms), ended.reason.as_deref().unwrap_or_default());
+    let quoted = if said.is_empty() { String::new() } else { format!("; it said \"{said}\"") };
+    match ended.end {
+        TurnEnd::Signalled if !said.is_empty() => format!("{said} after {after}"),
+        TurnEnd::SpawnFailed => format!("it could not start{quoted}"),
+        TurnEnd::ApiError => format!("its API failed after {after}{quoted}"),
+        TurnEnd::Failed
+        | TurnEnd::Signalled
+        | TurnEnd::Finished
+        | TurnEnd::TimedOut
+        | TurnEnd::OverBudget
+        | TurnEnd::ClaimLost
+        | TurnEnd::Interrupted
+        | TurnEnd::Cancelled
+        | TurnEnd::ConversationLost => format!("it failed after {after}{quoted}"),
+    }
+}
+
+/// Returns true when a refusal of the store means that the claim is lost or the task is gone.
 fn is_lost(refusal: &Refusal) -> bool {
     matches!(refusal, Refusal::ClaimLost { .. } | Refusal::TaskNotFound { .. } | Refusal::WorkflowNotFound { .. })
 }

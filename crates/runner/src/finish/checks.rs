@@ -11,8 +11,12 @@ use crate::verify::project::{
     BaselineEnd, ProjectCheckHelp, ProjectCheckPlace, ProjectCheckResult, ProjectVerdict, run_checks,
 };
 use base::project::settings::{CheckMoment, VerifyCheck};
+use base::project::task_extra::TaskExtra;
+use engine::Actor;
+use engine::task::{Task, TaskDetail};
 
-/// A tree on which the project's checks run, and the commit that must pass them before the tree can be judged.
+/// The files on which the project's checks run, and the commit from which the task started. A check that already fails
+/// on that commit cannot judge the files.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TreeTarget<'a> {
     pub(super) place: &'a WorkPlace,
@@ -38,14 +42,14 @@ impl FinishStage<'_> {
         self.check_tree(TreeTarget { place: &done.place, commit, tree, baseline }).await
     }
 
-    /// Runs the checks that hold after each task on the files that the worktree has now.
+    /// Runs the checks that the settings name for each task, on the files that are in the worktree now.
     pub(super) async fn check_tree(&self, target: TreeTarget<'_>) -> Result<Vec<ProjectCheckResult>, AttemptError> {
         let (run, shared) = (self.run, &self.run.shared);
-        let checks: Vec<&VerifyCheck> =
-            shared.settings.verify.checks.iter().filter(|check| self.holds(check)).collect();
+        let checks = self.checks();
         if checks.is_empty() {
             return Ok(Vec::new());
         }
+        let checks: Vec<&VerifyCheck> = checks.iter().collect();
         let (binary, mark) = (agents::host::own_binary()?, self.turn.to_string());
         let folder = shared.attempt_folder(run.task, run.attempt).join("project");
         let site =
@@ -70,14 +74,30 @@ impl FinishStage<'_> {
         Ok(results)
     }
 
-    /// Tells whether a check runs after this task.
+    /// Returns the checks that run after this task: the checks of the project, and the checks of the task itself.
+    pub(super) fn checks(&self) -> Vec<VerifyCheck> {
+        let of_project = self.run.shared.settings.verify.checks.iter().filter(|check| self.holds(check)).cloned();
+        of_project.chain(own_checks(&self.facts.task, &self.facts.detail)).collect()
+    }
+
+    /// Returns true when a check runs after this task.
     fn holds(&self, check: &VerifyCheck) -> bool {
-        // A task of the standing list is its own whole result.
+        // A task of the standing list (the workflow for single tasks) has no plan that ends later, so all checks run
+        // now.
         check.when == CheckMoment::Task || self.facts.workflow.standing
     }
 }
 
-/// The help that the checks of a task need from the attempt.
+/// Returns the checks that a person gave a task in addition to the checks of the project. A task that an agent added has
+/// none, because its commands would run without a person's consent.
+pub(crate) fn own_checks(task: &Task, detail: &TaskDetail) -> Vec<VerifyCheck> {
+    if let None | Some(Actor::Agent(_)) = task.author {
+        return Vec::new();
+    }
+    TaskExtra::of(detail).own_checks.into_iter().map(VerifyCheck::of_command).collect()
+}
+
+/// The operations that a run of checks needs from the attempt, such as restoring the worktree after each run.
 struct StageHelp<'a> {
     stage: &'a FinishStage<'a>,
     target: TreeTarget<'a>,
@@ -87,7 +107,10 @@ impl ProjectCheckHelp for StageHelp<'_> {
     type Fault = AttemptError;
 
     async fn baseline(&mut self, check: &VerifyCheck) -> Result<BaselineEnd, AttemptError> {
-        match self.target.baseline {
+        // A check of the task itself usually fails on the commit from which the task starts, because the task is not
+        // done there. So it has no baseline.
+        let is_own = own_checks(&self.stage.facts.task, &self.stage.facts.detail).contains(check);
+        match self.target.baseline.filter(|_| !is_own) {
             Some(commit) => self.stage.run.shared.baseline(commit, check).await,
             None => Ok(BaselineEnd::Unknown),
         }

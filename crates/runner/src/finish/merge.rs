@@ -1,7 +1,6 @@
 //! Merges the checked commit of a task into the workflow's branch. If other work was merged there since the task
 //! started, the merged tree is checked before the branch moves.
 
-use base::project::settings::RecheckRule;
 use engine::task::BlockKind;
 use engine::turn::Purpose;
 use git::branch::{Merge, MergePlan, MergeResult, ReadyMerge};
@@ -18,8 +17,8 @@ use crate::turn::WorkerTurn;
 use crate::verify::VerificationEvidence;
 use crate::verify::project::{CheckedWork, ProjectCheckResult, ProjectVerdict, last_line};
 
-/// The number of times that a merge is prepared and checked again because other work was merged in the meantime. After
-/// them, the task waits for the other merges and then merges while it holds the lock.
+/// The number of tries in which the merged work is checked without a lock, while other tasks may merge first. After
+/// these tries, the task holds the lock during the checks, so that no other task of this runner can merge first.
 const TIP_TRIES_MAX: u32 = 5;
 
 /// The result of merging the work of a task.
@@ -61,7 +60,7 @@ impl FinishStage<'_> {
         self.complete((&place, &result), evidence.as_ref(), commit).await
     }
 
-    /// Returns the evidence of the verification of this turn. It names the commit that was checked.
+    /// Returns the stored evidence of the verification of this turn. It names the commit that was checked.
     fn evidence(&self) -> Option<VerificationEvidence> {
         let of_turn =
             |row: &&engine::verification::Verification| row.attempt == self.run.attempt && row.turn == Some(self.turn);
@@ -103,7 +102,7 @@ impl FinishStage<'_> {
         ready: &ReadyMerge,
     ) -> Result<Option<Vec<ProjectCheckResult>>, AttemptError> {
         let (run, ground) = (self.run, &self.run.shared.ground);
-        if run.shared.settings.verify.checks.is_empty() || !self.needs_recheck(request, ready).await? {
+        if self.checks().is_empty() || !run.shared.needs_recheck(&request.head, &ready.tip).await? {
             return Ok(None);
         }
         let own = ground.tree_of_commit(&request.head).await?;
@@ -120,18 +119,6 @@ impl FinishStage<'_> {
         };
         run.shared.end_checks(place, run.task, run.attempt).await?;
         Ok((CheckedWork::of(&results) == CheckedWork::Failed).then_some(results))
-    }
-
-    /// Tells whether the merged tree must be checked. With `recheck = "files"` it is not checked when neither side
-    /// changed a file that the other side changed.
-    async fn needs_recheck(&self, request: &Merge, ready: &ReadyMerge) -> Result<bool, AttemptError> {
-        let ground = &self.run.shared.ground;
-        if self.run.shared.settings.verify.recheck == RecheckRule::Always {
-            return Ok(true);
-        }
-        let ours = ground.changes(&[&ready.tip], &request.head).await?;
-        let theirs = ground.changes(&[&request.head], &ready.tip).await?;
-        Ok(ours.is_cut || theirs.is_cut || ours.paths.iter().any(|path| theirs.paths.contains(path)))
     }
 
     /// Sends the task back to its agent, because its work passes the checks alone but not together with the work of other
@@ -152,7 +139,7 @@ impl FinishStage<'_> {
             );
             return run.block(facts, BlockKind::Dependency, reason).await;
         }
-        match run.shared.ground.bring(place, facts.workflow.id, &run.author()).await? {
+        match run.shared.ground.bring(place, &run.author()).await? {
             MergeResult::Conflict { paths, .. } => self.conflict_turn(paths).await,
             MergeResult::Already { .. } | MergeResult::FastForward { .. } | MergeResult::Merge { .. } => {
                 let evidence = evidence.to_json().as_str().to_owned();
@@ -180,7 +167,7 @@ impl FinishStage<'_> {
                 format!("the task's files still conflict with finished work of other tasks: {}", paths.join(", "));
             return run.block(facts, BlockKind::Dependency, reason).await;
         }
-        match run.shared.ground.bring(place, facts.workflow.id, &run.author()).await? {
+        match run.shared.ground.bring(place, &run.author()).await? {
             MergeResult::Conflict { paths, .. } => self.conflict_turn(paths).await,
             // If there is no conflict any more, because the branches changed, the next step merges the work.
             MergeResult::Already { .. } | MergeResult::FastForward { .. } | MergeResult::Merge { .. } => Ok(()),

@@ -4,8 +4,7 @@ use serde_json::json;
 
 use crate::attempt::shared::{CheckFailure, RunEvent, RunNews};
 
-/// Returns the JSON event for an item of news (an event of the run). Returns null for news that is only shown to
-/// people.
+/// Returns the JSON event for an event of the run. Returns null for an event that is only shown to people.
 pub(super) fn event(news: &RunNews) -> serde_json::Value {
     let base = |event: &str, more: serde_json::Value| {
         let mut all = json!({
@@ -67,7 +66,9 @@ pub(super) fn event(news: &RunNews) -> serde_json::Value {
         RunEvent::Crashed { reason, again_ms, attempt, of } => {
             base("returned", json!({"reason": reason, "again_ms": again_ms, "attempt": attempt, "of": of}))
         }
-        RunEvent::AgentRests { reason, advice } => base("agent_rests", json!({"reason": reason, "advice": advice})),
+        RunEvent::AgentRests { reason, advice, waiting } => {
+            base("agent_rests", json!({"reason": reason, "advice": advice, "waiting": waiting}))
+        }
         RunEvent::Warning { text } => base("warning", json!({"text": text})),
     }
 }

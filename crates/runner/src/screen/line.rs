@@ -12,12 +12,12 @@ use super::fit;
 use crate::attempt::shared::{CheckFailure, RunEvent, RunNews};
 use crate::outcome::OutputVerdict;
 
-/// The widest line that stays, in characters.
+/// The maximum width in characters of a line that stays on the screen. A longer line is cut.
 pub(super) const LINE_WIDTH: usize = 80;
-/// The width of the second column, with the space behind it.
+/// The width of the second column, which holds a label such as `check failed`, with the space after it.
 const LABEL_WIDTH: usize = 19;
 
-/// One line. Only its label has a colour.
+/// One line of the screen. Only its label, such as `check failed`, has a colour.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ScreenLine {
     pub(super) before: String,
@@ -26,21 +26,22 @@ pub(super) struct ScreenLine {
     pub(super) after: String,
 }
 
-/// Collects the lines for one item of news.
+/// Collects the screen lines that report one event of the run.
 struct LineMaker<'a> {
     news: &'a RunNews,
     width: usize,
     found: Vec<ScreenLine>,
 }
 
-/// The colours of labels. A line without a colour only reports.
+/// The colours of the labels of lines. `CALM` has no colour: it is for lines that only report.
 const CALM: Style = Style::new();
 const GOOD: Style = Style::new().fg_color(Some(Color::Ansi(AnsiColor::Green)));
 const WARN: Style = Style::new().fg_color(Some(Color::Ansi(AnsiColor::Yellow)));
 const BAD: Style = Style::new().fg_color(Some(Color::Ansi(AnsiColor::Red)));
 const ASKS: Style = Style::new().fg_color(Some(Color::Ansi(AnsiColor::Magenta)));
 
-/// Returns the lines for an item of news. Most news have none, because they are only shown while they last.
+/// Returns the screen lines that report an event of the run. Many events have no such line. Some of them, such as tool
+/// calls, appear only in the lines of the running turns, which are drawn again and again.
 pub(super) fn lines(news: &RunNews, width: usize) -> Vec<ScreenLine> {
     let mut maker = LineMaker { news, width, found: Vec::new() };
     maker.work();
@@ -54,13 +55,13 @@ impl LineMaker<'_> {
         self.found.push(line);
     }
 
-    /// Adds a line whose label says what the agent does.
+    /// Adds a line whose label names the agent and what it did, such as `claude started`.
     fn agent(&mut self, style: Style, word: &str, detail: &str) {
         let label = format!("{} {word}", self.news.agent);
         self.add(style, &label, detail);
     }
 
-    /// Adds the lines of news about the work on a task: turns, their results and the checks.
+    /// Adds the lines for events of the work on a task: turns, their results and the checks.
     fn work(&mut self) {
         let news = self.news;
         match &news.what {
@@ -133,7 +134,7 @@ impl LineMaker<'_> {
         }
     }
 
-    /// Adds the lines of news about problems.
+    /// Adds the lines for events that report a problem.
     fn trouble(&mut self) {
         match &self.news.what {
             RunEvent::Ended { end, reason, verdict, ms, .. } => {
@@ -157,7 +158,8 @@ impl LineMaker<'_> {
                 self.add(CALM, "", &format!("merged since it passed: {}", tasks.join(", ")));
             }
             RunEvent::Conflict { paths } => self.add(WARN, "conflict", &paths.join(", ")),
-            // The lines before say that nothing changed, so the block itself needs no line.
+            // A task that is blocked because nothing changed needs no line: an earlier line already says that nothing
+            // changed.
             RunEvent::Blocked { reason, .. } if reason.starts_with(crate::attempt::NO_CHANGES) => {}
             RunEvent::Blocked { reason, .. } => self.add(ASKS, "needs you", reason),
             RunEvent::Failed { reason } => self.add(BAD, "failed", reason),
@@ -166,9 +168,9 @@ impl LineMaker<'_> {
                 let again = format!("{reason}; again in {} ({attempt} of {of})", pause(*again_ms));
                 self.agent(WARN, "crashed", &again);
             }
-            RunEvent::AgentRests { reason, advice } => {
+            RunEvent::AgentRests { reason, waiting, .. } => {
                 self.agent(BAD, "rests", reason);
-                self.add(CALM, "", advice);
+                self.add(CALM, "", &rest_effect(*waiting));
             }
             RunEvent::Warning { text } => self.add(WARN, "warning", text),
             RunEvent::Claimed { .. }
@@ -191,6 +193,15 @@ impl LineMaker<'_> {
             | RunEvent::Asks { .. }
             | RunEvent::WantsApproval { .. } => {}
         }
+    }
+}
+
+/// Returns the effect of an agent that cannot work, and what to type when it can work again.
+fn rest_effect(waiting: u32) -> String {
+    match waiting {
+        0 => "No task waits for it. Afterwards: handover run".to_owned(),
+        1 => "1 task waits for it. Afterwards: handover run".to_owned(),
+        more => format!("{more} tasks wait for it. Afterwards: handover run"),
     }
 }
 
@@ -223,13 +234,13 @@ fn screen_line(news: &RunNews, (style, label): (Style, &str), detail: &str, widt
 }
 
 /// Returns the counts of changed files and lines, such as `2 files, +31 −4`.
-pub(super) fn changes(files: u32, added: u32, removed: u32) -> String {
+fn changes(files: u32, added: u32, removed: u32) -> String {
     let word = if files == 1 { "file" } else { "files" };
     format!("{files} {word}, +{added} −{removed}")
 }
 
 /// Returns a duration in seconds with one digit after the point, such as `6.4 s`.
-pub(super) fn seconds(ms: u64) -> String {
+fn seconds(ms: u64) -> String {
     format!("{}.{} s", ms / 1_000, ms % 1_000 / 100)
 }
 
@@ -246,7 +257,11 @@ fn ended(end: TurnEnd, reason: Option<&str>, verdict: Option<&OutputVerdict>, ms
     Some(match end {
         TurnEnd::Finished => {
             let invalid = verdict.filter(|verdict| verdict.says.is_none())?;
-            format!("its output is not valid: {}", invalid.codes.join(", "))
+            let lacks: Option<Vec<&str>> = invalid.codes.iter().map(|code| code.strip_prefix("MISSING:/")).collect();
+            match lacks {
+                Some(lacks) if !lacks.is_empty() => format!("its answer lacks {}", lacks.join(", ")),
+                Some(_) | None => format!("its answer is not valid: {}", invalid.codes.join(", ")),
+            }
         }
         TurnEnd::Failed | TurnEnd::Signalled | TurnEnd::SpawnFailed | TurnEnd::ApiError => return None,
         TurnEnd::TimedOut => format!("the turn timed out after {after}{why}"),

@@ -1,16 +1,23 @@
 //! The summary at the end of a run: the result of each task, what needs the person, and the exit code.
 
-use std::collections::BTreeMap;
-
-use engine::id::TaskId;
+use base::ground::words::{count, duration, stopwatch, usd};
+use wire::visible;
 
 use super::fit;
-use super::line::{LINE_WIDTH, seconds};
-use crate::attempt::shared::{RunEvent, RunNews};
+use super::line::LINE_WIDTH;
+use super::need::PersonNeed;
+
+/// The blanks between two columns of the table of tasks.
+const GAP: &str = "  ";
+/// The blanks that the table leaves free at the right edge of the screen.
+const MARGIN: usize = 8;
+/// The blanks between two commands in one line.
+const BETWEEN_COMMANDS: &str = "       ";
 
 /// The result of one task in a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskSummary {
+    pub id: String,
     pub number: Option<u32>,
     pub name: String,
     pub end: TaskSummaryEnd,
@@ -20,6 +27,8 @@ pub struct TaskSummary {
     /// The cost in millionths of a US dollar. `None` when the program does not say it.
     pub usd_micros: Option<u64>,
     pub ms: u64,
+    /// True when the work is on a branch of its own and waits for a person who merges it.
+    pub waits_for_merge: bool,
 }
 
 /// The state in which a run left a task.
@@ -27,212 +36,129 @@ pub struct TaskSummary {
 pub enum TaskSummaryEnd {
     Checked,
     Unchecked,
+    /// The task is done, and there was nothing to check.
+    Done,
     /// The task waits for a person: a question, an approval, or a block.
     NeedsPerson,
     /// The task can be continued by a later run.
     Open,
 }
 
-/// One thing that a person has to do, with the command that does it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PersonNeed {
-    pub number: Option<u32>,
-    pub text: String,
-    pub command: String,
+impl TaskSummaryEnd {
+    /// Returns the stable word of the state, for people and for programs.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Checked => "checked",
+            Self::Unchecked => "unchecked",
+            Self::Done => "done",
+            Self::NeedsPerson => "needs you",
+            Self::Open => "open",
+        }
+    }
 }
 
-/// Collects the news of a run for its summary.
-#[derive(Debug, Default)]
-pub struct RunCollector {
-    tasks: BTreeMap<TaskId, TaskSummary>,
-    needs: BTreeMap<(Option<TaskId>, String), PersonNeed>,
-    waits_for_merge: bool,
+/// The way in which a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SummaryEnd {
+    /// Nothing more can start.
+    Over,
+    /// A person stopped the run.
+    Interrupted,
 }
 
 /// The result of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunSummary {
-    /// The tasks on which the run worked, by number.
+    /// The tasks on which the run worked, in the order of their numbers.
     pub tasks: Vec<TaskSummary>,
     pub needs: Vec<PersonNeed>,
-    /// True when the work of a task is on a branch of its own and waits for a person who merges it.
-    pub waits_for_merge: bool,
+    /// The plans whose work is finished and waits for a person who merges it, as arguments of a command.
+    pub plans: Vec<String>,
+    pub end: SummaryEnd,
     pub ms: u64,
 }
 
-impl RunCollector {
-    /// Takes an event of the run into account.
-    pub fn add(&mut self, news: &RunNews) {
-        let is_of_task = news.number.is_some();
-        let need = |text: &str, command: String| PersonNeed { number: news.number, text: text.to_owned(), command };
-        let key = |what: &str| (is_of_task.then_some(news.task), what.to_owned());
-        let number = news.number.map_or_else(|| news.task.to_string(), |number| number.to_string());
-        match &news.what {
-            RunEvent::Asks { question } => {
-                let command = format!("handover answer {number} \"...\"          then: handover run");
-                self.needs.insert(key("asks"), need(question, command));
-                self.end(news, TaskSummaryEnd::NeedsPerson);
-            }
-            RunEvent::WantsApproval { approval, operation } => {
-                self.needs.insert(key("asks"), need(operation, format!("handover approval show {approval}")));
-                self.end(news, TaskSummaryEnd::NeedsPerson);
-            }
-            RunEvent::Blocked { reason, .. } | RunEvent::Failed { reason } => {
-                self.needs.insert(key("blocked"), need(reason, format!("handover logs {number}")));
-                self.end(news, TaskSummaryEnd::NeedsPerson);
-            }
-            RunEvent::SetupFailed { problem } => {
-                let text = format!("the setup failed: {} {}", problem.command, problem.how);
-                self.needs.insert(
-                    (None, "setup".to_owned()),
-                    PersonNeed { number: None, text, command: "handover run           when it is fixed".to_owned() },
-                );
-            }
-            RunEvent::TipFailed { branch, command, .. } => {
-                let text = format!("{command} fails on {branch}");
-                let need = PersonNeed { number: None, text, command: "handover status".to_owned() };
-                self.needs.insert((None, format!("tip {branch} {command}")), need);
-            }
-            RunEvent::AgentRests { reason, advice } => {
-                let key = (None, format!("rests {}", news.agent));
-                let text = format!("{} rests: {reason}", news.agent);
-                self.needs.insert(key, PersonNeed { number: None, text, command: advice.clone() });
-            }
-            RunEvent::Started { .. } if is_of_task => {
-                self.needs.retain(|(task, _), _| *task != Some(news.task));
-                self.end(news, TaskSummaryEnd::Open);
-            }
-            RunEvent::Finished { files, added, removed, .. } => {
-                let task = self.task(news);
-                (task.files, task.added, task.removed) = (*files, *added, *removed);
-            }
-            RunEvent::Checked { .. } => self.end(news, TaskSummaryEnd::Checked),
-            RunEvent::Unchecked { .. } => self.end(news, TaskSummaryEnd::Unchecked),
-            RunEvent::Completed { usd_micros, ms, waits_for_merge, .. } => {
-                self.waits_for_merge |= waits_for_merge;
-                let task = self.task(news);
-                (task.usd_micros, task.ms) = (*usd_micros, *ms);
-            }
-            RunEvent::CheckFailed { .. } | RunEvent::Rejected { .. } => self.end(news, TaskSummaryEnd::Open),
-            RunEvent::Claimed { .. }
-            | RunEvent::Started { .. }
-            | RunEvent::Tool { .. }
-            | RunEvent::Text { .. }
-            | RunEvent::Spent { .. }
-            | RunEvent::Ended { .. }
-            | RunEvent::Setup { .. }
-            | RunEvent::NoChanges { .. }
-            | RunEvent::Checking { .. }
-            | RunEvent::BaselineFails { .. }
-            | RunEvent::BaselinePasses { .. }
-            | RunEvent::Reviewed { .. }
-            | RunEvent::Merged { .. }
-            | RunEvent::Conflict { .. }
-            | RunEvent::Returned { .. }
-            | RunEvent::Crashed { .. }
-            | RunEvent::Warning { .. } => {}
-        }
-    }
-
-    fn task(&mut self, news: &RunNews) -> &mut TaskSummary {
-        self.tasks.entry(news.task).or_insert_with(|| TaskSummary {
-            number: news.number,
-            name: news.name.clone(),
-            end: TaskSummaryEnd::Open,
-            files: 0,
-            added: 0,
-            removed: 0,
-            usd_micros: None,
-            ms: 0,
-        })
-    }
-
-    fn end(&mut self, news: &RunNews, end: TaskSummaryEnd) {
-        self.task(news).end = end;
-    }
-
-    /// Returns the summary of the run so far.
-    pub fn summary(&self, ms: u64) -> RunSummary {
-        let mut tasks: Vec<TaskSummary> = self.tasks.values().cloned().collect();
-        tasks.sort_by_key(|task| task.number);
-        let mut needs: Vec<PersonNeed> = self.needs.values().cloned().collect();
-        needs.sort_by_key(|need| need.number);
-        RunSummary { tasks, needs, waits_for_merge: self.waits_for_merge, ms }
-    }
-}
-
 impl RunSummary {
-    /// Returns the summary as lines for a person.
-    pub fn lines(&self) -> Vec<String> {
-        if self.tasks.is_empty() && self.needs.is_empty() {
+    /// Returns the summary as lines for a person, for a terminal of this width.
+    pub fn lines(&self, width: usize) -> Vec<String> {
+        let width = width.min(LINE_WIDTH);
+        if self.tasks.is_empty() && self.needs.is_empty() && self.end == SummaryEnd::Over {
             return vec!["Nothing to do: no task is ready. Add one: handover add \"...\"".to_owned()];
         }
         let mut lines = vec![String::new(), self.headline()];
-        if !self.needs.is_empty() {
-            for need in &self.needs {
-                let number = need.number.map(|number| number.to_string()).unwrap_or_default();
-                let text = need.text.split_whitespace().collect::<Vec<_>>().join(" ");
-                lines.push(format!("{number:>2}  {}", fit(&text, LINE_WIDTH - 4)));
-                lines.push(format!("    {}", need.command));
-            }
-            return lines;
+        for need in &self.needs {
+            lines.extend(need.lines(width));
         }
-        if self.tasks.len() > 1 {
+        // The table leaves out the tasks that need the person, because the lines above list them. There is no table for
+        // a single task, because the run already showed its result.
+        let told = self.tasks.iter().filter(|task| task.end != TaskSummaryEnd::NeedsPerson);
+        let told: Vec<&TaskSummary> = told.collect();
+        if self.tasks.len() > 1 && !told.is_empty() {
             lines.push(String::new());
-            lines.push(format!("    {:<42}{:<5}  {:<7}  {:<5}  {}", "task", "files", "lines", "cost", "time"));
-            lines.extend(self.tasks.iter().map(TaskSummary::row));
+            lines.extend(table(&told, width));
         }
-        if self.waits_for_merge {
-            lines.extend(self.merge_advice());
+        lines.extend(self.advice());
+        if self.end == SummaryEnd::Interrupted {
+            lines.push("Continue:  handover run".to_owned());
         }
         lines
     }
 
     fn headline(&self) -> String {
         let time = duration(self.ms);
-        let count = |end: TaskSummaryEnd| self.tasks.iter().filter(|task| task.end == end).count();
-        let tasks = |count: usize| if count == 1 { "1 task".to_owned() } else { format!("{count} tasks") };
+        if self.end == SummaryEnd::Interrupted {
+            let tasks = if self.tasks.is_empty() { String::new() } else { format!(" {}.", self.counts()) };
+            return format!("Stopped after {time}, as you asked.{tasks}");
+        }
         if !self.needs.is_empty() {
             let word = if self.needs.len() == 1 { "needs" } else { "need" };
-            let things = self.needs.iter().all(|need| need.number.is_some());
-            let what = match (things, self.needs.len()) {
-                (true, number) => tasks(number),
-                (false, 1) => "1 thing".to_owned(),
-                (false, number) => format!("{number} things"),
-            };
+            let are_tasks = self.needs.iter().all(|need| need.number.is_some());
+            let what = count(self.needs.len(), if are_tasks { "task" } else { "thing" });
             return format!("Stopped after {time}. {what} {word} you.");
         }
-        let (checked, unchecked) = (count(TaskSummaryEnd::Checked), count(TaskSummaryEnd::Unchecked));
+        let is_unmerged = !self.plans.is_empty() || self.tasks.iter().any(|task| task.waits_for_merge);
+        let merged = if is_unmerged { " Nothing is merged yet." } else { "" };
+        format!("Done in {time}. {}.{merged}", self.counts())
+    }
+
+    /// Returns the number of tasks and their results: `2 tasks, both checked`, `3 tasks, 2 checked, 1 open`.
+    fn counts(&self) -> String {
         let all = self.tasks.len();
-        let how = match (all, checked, unchecked) {
-            (1, 1, _) => "checked".to_owned(),
-            (1, _, 1) => "unchecked".to_owned(),
-            (2, 2, _) => "both checked".to_owned(),
-            (all, checked, _) if all == checked => "all checked".to_owned(),
-            (all, _, unchecked) if all == unchecked => "all unchecked".to_owned(),
-            (all, checked, unchecked) => {
-                let open = all.saturating_sub(checked + unchecked);
-                let parts = [(checked, "checked"), (unchecked, "unchecked"), (open, "open")];
+        let ends = [
+            TaskSummaryEnd::Checked,
+            TaskSummaryEnd::Unchecked,
+            TaskSummaryEnd::Done,
+            TaskSummaryEnd::NeedsPerson,
+            TaskSummaryEnd::Open,
+        ];
+        let counted = ends.map(|end| (end, self.tasks.iter().filter(|task| task.end == end).count()));
+        let counted: Vec<_> = counted.into_iter().filter(|(_, number)| *number > 0).collect();
+        let how = match (counted.as_slice(), all) {
+            ([(end, _)], 1) => end.as_str().to_owned(),
+            ([(end, _)], 2) => format!("both {}", end.as_str()),
+            ([(end, _)], _) => format!("all {}", end.as_str()),
+            (several, _) => {
                 let parts: Vec<String> =
-                    parts.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
+                    several.iter().map(|(end, number)| format!("{number} {}", end.as_str())).collect();
                 parts.join(", ")
             }
         };
-        let merged = if self.waits_for_merge { " Nothing is merged yet." } else { "" };
-        format!("Done in {time}. {}, {how}.{merged}", tasks(all))
+        format!("{}, {how}", count(all, "task"))
     }
 
-    fn merge_advice(&self) -> Vec<String> {
-        let numbers: Vec<u32> = self.tasks.iter().filter_map(|task| task.number).collect();
-        let Some(first) = numbers.first() else { return Vec::new() };
-        let both = match numbers.len() {
-            1 => "",
-            2 => "       Both:  merge --all",
-            _ => "       All:  merge --all",
+    /// Returns the commands with which a person looks at finished work and merges it.
+    fn advice(&self) -> Vec<String> {
+        let tasks = self.tasks.iter().filter(|task| task.waits_for_merge).filter_map(|task| task.number);
+        let works: Vec<String> = tasks.map(|number| number.to_string()).chain(self.plans.iter().cloned()).collect();
+        let Some(first) = works.first() else { return Vec::new() };
+        let every = match works.len() {
+            1 => String::new(),
+            2 => format!("{BETWEEN_COMMANDS}Both:  merge --all"),
+            _ => format!("{BETWEEN_COMMANDS}All:  merge --all"),
         };
-        let table = if numbers.len() > 1 { vec![String::new()] } else { Vec::new() };
-        let advice = format!("Look:  handover diff {first}       Merge:  handover merge {first}{both}");
-        table.into_iter().chain([advice]).collect()
+        let advice = format!("Look:  handover diff {first}{BETWEEN_COMMANDS}Merge:  handover merge {first}{every}");
+        let is_alone = self.needs.is_empty() && self.tasks.len() <= 1;
+        if is_alone { vec![advice] } else { vec![String::new(), advice] }
     }
 
     /// Returns the exit code of a run that was not stopped: 0 when everything is done or nothing was to do, 1 when
@@ -240,26 +166,50 @@ impl RunSummary {
     pub fn exit_code(&self) -> u8 {
         u8::from(!self.needs.is_empty())
     }
-}
 
-impl TaskSummary {
-    fn row(&self) -> String {
-        let number = self.number.map(|number| number.to_string()).unwrap_or_default();
-        let lines = format!("+{} −{}", self.added, self.removed);
-        let cost = self.usd_micros.map_or_else(
-            || "–".to_owned(),
-            |micros| format!("${}.{:02}", micros / 1_000_000, micros % 1_000_000 / 10_000),
-        );
-        let time = format!("{}:{:02}", self.ms / 60_000, self.ms % 60_000 / 1_000);
-        format!("{number:>2}  {:<42}{:<5}  {lines:<7}  {cost:<5}  {time}", fit(&self.name, 39), self.files)
+    /// Returns the summary as the members of a JSON event.
+    pub fn event(&self) -> serde_json::Value {
+        let task = |task: &TaskSummary| {
+            serde_json::json!({
+                "task_id": task.id, "number": task.number, "task": task.name, "result": task.end.as_str(),
+                "files": task.files, "added": task.added, "removed": task.removed, "usd_micros": task.usd_micros,
+                "ms": task.ms, "waits_for_merge": task.waits_for_merge,
+            })
+        };
+        let need = |need: &PersonNeed| serde_json::json!({"number": need.number, "text": visible::redacted(&need.text), "commands": need.commands});
+        serde_json::json!({
+            "ms": self.ms, "tasks": self.tasks.iter().map(task).collect::<Vec<_>>(),
+            "needs": self.needs.iter().map(need).collect::<Vec<_>>(), "plans": self.plans,
+        })
     }
 }
 
-/// Returns a duration as `12.4 s`, `38 s` or `4 min 12 s`.
-fn duration(ms: u64) -> String {
-    match ms {
-        0..=19_999 => seconds(ms),
-        20_000..=59_999 => format!("{} s", ms / 1_000),
-        _ => format!("{} min {} s", ms / 60_000, ms % 60_000 / 1_000),
-    }
+/// Draws the table of tasks. The column `result` is left out when all tasks are checked.
+fn table(tasks: &[&TaskSummary], width: usize) -> Vec<String> {
+    let is_plain = tasks.iter().all(|task| task.end == TaskSummaryEnd::Checked);
+    let result = |text: &str| if is_plain { None } else { Some(text.to_owned()) };
+    let cells = |task: &&TaskSummary| -> Vec<String> {
+        let lines = format!("+{} −{}", task.added, task.removed);
+        let cost = task.usd_micros.map_or_else(|| "–".to_owned(), usd);
+        let amounts = [task.files.to_string(), lines, cost, stopwatch(task.ms)];
+        result(task.end.as_str()).into_iter().chain(amounts).collect()
+    };
+    let names = ["files", "lines", "cost", "time"].map(str::to_owned);
+    let heading: Vec<String> = result("result").into_iter().chain(names).collect();
+    let rows: Vec<Vec<String>> = tasks.iter().map(cells).collect();
+    let widest = |column: usize| {
+        let all = rows.iter().chain([&heading]).filter_map(|row| row.get(column));
+        all.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..heading.len()).map(widest).collect();
+    let used: usize = widths.iter().map(|width| width + GAP.len()).sum();
+    let room = width.saturating_sub(4 + used + MARGIN).max(10);
+    let line = |before: String, name: &str, row: &[String]| {
+        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{GAP}{cell:<width$}"));
+        format!("{before}{:<room$} {}", fit(name, room), cells.collect::<String>()).trim_end().to_owned()
+    };
+    let number = |task: &&TaskSummary| task.number.map(|number| number.to_string()).unwrap_or_default();
+    let mut lines = vec![line("    ".to_owned(), "task", &heading)];
+    lines.extend(tasks.iter().zip(&rows).map(|(task, row)| line(format!("{:>2}  ", number(task)), &task.name, row)));
+    lines
 }

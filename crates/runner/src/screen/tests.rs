@@ -3,6 +3,9 @@
 
 use std::path::Path;
 
+use base::ground::local_time::LocalClock;
+use base::people::attention::{AttentionCause, AttentionFact, TaskLabel};
+use engine::Timestamp;
 use engine::id::{TaskId, TurnId};
 use engine::turn::{Purpose, TurnEnd};
 
@@ -22,20 +25,47 @@ fn text(text: &str) -> String {
     text.to_owned()
 }
 
-/// Returns the lines that stay on the screen, and the summary without its time.
-fn shown(all: &[RunNews]) -> String {
+/// Returns the lines that stay on the screen, and the summary with a fixed time.
+fn shown(all: &[RunNews], needs: &[AttentionFact], width: usize) -> String {
+    let clock = LocalClock::fixed(Timestamp(1_794_958_205_000));
     let mut out = Vec::new();
-    let mut screen = Screen::new(&mut out, ScreenLook::Lines, 80);
+    let mut screen = Screen::new(&mut out, ScreenLook::Lines, width);
     for one in all {
         screen.tell(one).unwrap();
     }
-    let summary = RunSummary { ms: 252_000, ..screen.summary() };
-    let lines = anstream_free(&String::from_utf8(out).unwrap());
-    let all = format!("{lines}{}\nexit code {}\n", summary.lines().join("\n"), summary.exit_code());
-    for line in all.lines() {
-        assert!(line.chars().count() <= 80, "longer than 80 columns: {line}");
+    let needs = needs.iter().filter_map(|fact| PersonNeed::of(fact, &clock)).collect();
+    let summary = RunSummary { ms: 252_000, ..screen.summary(needs, SummaryEnd::Over) };
+    let lines = String::from_utf8(out).unwrap();
+    format!("{lines}{}\nexit code {}\n", summary.lines(width).join("\n"), summary.exit_code())
+}
+
+/// Compares the lines of a run with the expected files: at 80 and 120 columns, with colours and without.
+fn compare_run(name: &str, all: &[RunNews], needs: &[AttentionFact]) {
+    for (width, is_coloured) in [(80, false), (80, true), (120, false), (120, true)] {
+        let found = shown(all, needs, width);
+        let plain = anstream_free(&found);
+        for line in plain.lines() {
+            assert!(line.chars().count() <= width, "longer than {width} columns: {line}");
+        }
+        let file = match (width, is_coloured) {
+            (80, false) => format!("{name}.txt"),
+            (_, true) => format!("{name}-{width}-colour.txt"),
+            (_, false) => format!("{name}-{width}.txt"),
+        };
+        compare(&file, &if is_coloured { found.replace('\u{1b}', "\\e") } else { plain });
     }
-    all
+}
+
+fn question(number: u32, text: &str) -> AttentionFact {
+    let cause =
+        AttentionCause::Question { agent: "claude".to_owned(), text: text.to_owned(), message: "msg_1".to_owned() };
+    fact(number, cause)
+}
+
+fn fact(number: u32, cause: AttentionCause) -> AttentionFact {
+    let name = "A function that greets a person by name".to_owned();
+    let task = Some(TaskLabel { id: TaskId::FIRST, number, name });
+    AttentionFact { cause, task, since: Timestamp(1_794_958_000_000), behind: 0 }
 }
 
 /// Removes the colours, which are shown only at a terminal.
@@ -95,7 +125,7 @@ fn two_tasks_one_of_which_fails_its_check_first() {
         claude(1, checked(6_500)),
         claude(1, done(420_000, 245_000)),
     ];
-    compare("both-checked.txt", &shown(&all));
+    compare_run("both-checked", &all, &[]);
 }
 
 #[test]
@@ -127,21 +157,84 @@ fn a_red_baseline_a_question_and_everything_that_needs_a_person() {
             RunEvent::Ended { turn: TurnId::FIRST, end: TurnEnd::TimedOut, reason: None, verdict: None, ms: 1_800_000 },
         ),
         bot(6, RunEvent::Checked { command: text("npm test"), ms: 900, flaky: Some((2, 2)) }),
-        news(
-            7,
-            "codex",
-            "x",
-            RunEvent::AgentRests {
-                reason: text("not logged in; it said \"Please run codex login\""),
-                advice: text("codex login. Afterwards: handover run"),
-            },
-        ),
+        RunNews {
+            number: None,
+            ..news(
+                7,
+                "codex",
+                "",
+                RunEvent::AgentRests {
+                    reason: text("not logged in; it said \"Please run codex login\""),
+                    advice: text("codex login"),
+                    waiting: 3,
+                },
+            )
+        },
         bot(8, RunEvent::SetupFailed { problem }),
     ];
-    compare("needs-you.txt", &shown(&all));
+    let no_changes = AttentionCause::NoChanges {
+        said: text("All done, everything works."),
+        agent: Some(text("bot")),
+        tries: 1,
+        usd_micros: None,
+    };
+    let stuck = AttentionCause::Stuck { why: text("needs the role `reviewer`; no agent has it") };
+    let crashed = AttentionCause::Failed { crashes: 5, error: text("spawn claude ENOENT") };
+    let facts = [
+        question(2, "Shall \"a@b\" without a dot count as valid?"),
+        fact(3, no_changes),
+        fact(9, stuck),
+        fact(10, crashed),
+    ];
+    compare_run("needs-you", &all, &facts);
+}
+
+#[test]
+fn one_question_is_the_whole_summary() {
+    let claude = |what: RunEvent| news(2, "claude", "Validate the email field on the sign-up form", what);
+    let asked = "Shall \"a@b\" without a dot count as valid?";
+    let all = [claude(started(Purpose::SentBack, None)), claude(RunEvent::Asks { question: text(asked) })];
+    compare_run("one-question", &all, &[question(2, asked)]);
+}
+
+#[test]
+fn unlike_results_have_a_column_and_one_task_has_no_table() {
+    let bot = |number: u32, what: RunEvent| news(number, "bot", "A function that greets a person by name", what);
+    let done = || RunEvent::Completed { summary: String::new(), usd_micros: None, ms: 2_600, waits_for_merge: true };
+    let finished = || RunEvent::Finished { files: 1, added: 5, removed: 0, summary: text("added greet()") };
+    let checked = || RunEvent::Checked { command: text("cargo test"), ms: 2_300, flaky: None };
+    let one = |number| [bot(number, started(Purpose::First, None)), bot(number, finished())];
+    let first = [bot(1, checked()), bot(1, done())];
+    let second = [bot(2, RunEvent::Unchecked { why: text("cargo test already fails on main") }), bot(2, done())];
+    let all: Vec<RunNews> = [one(1), first.clone(), one(2), second].concat();
+    compare_run("unlike", &all, &[]);
+    compare_run("one-checked", &[one(1), first].concat(), &[]);
+}
+
+#[test]
+fn stopping_names_the_running_tasks_and_the_time_that_they_have() {
+    let said = |tasks: u32| {
+        let mut out = Vec::new();
+        let mut screen = Screen::new(&mut out, ScreenLook::Lines, 80);
+        for number in 0..tasks {
+            let task = format!("tk_{number:012}").parse().unwrap();
+            let news = news(number, "claude", "x", RunEvent::Claimed { attempt: 1 });
+            screen.tell(&RunNews { task, ..news }).unwrap();
+        }
+        screen.finishing(1_800_000).unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    assert_eq!(
+        said(2),
+        "Finishing 2 running tasks (up to 30 min); starting nothing new. Ctrl-C again stops them and gives the tasks \
+         back.\n"
+    );
+    let one = said(1);
+    assert!(one.starts_with("Finishing 1 running task (up to 30 min)") && one.ends_with("gives the task back.\n"));
+    assert_eq!(said(0), "Starting nothing new.\n");
 }
 
 #[test]
 fn a_run_without_tasks_says_how_to_add_one() {
-    compare("nothing.txt", &shown(&[]));
+    compare_run("nothing", &[], &[]);
 }

@@ -133,6 +133,7 @@ fn told(case: &BriefCase) -> Result<BriefTexts, BriefError> {
         draft: None,
         standing: false,
         archived: false,
+        branch: None,
         tasks: 1,
         open: 1,
         sequence: 1,

@@ -1,14 +1,17 @@
 //! Gathers the facts for the texts of a turn: the task and its brief, unread messages, notes of finished tasks that the
 //! task depends on, and sections of the project context (facts that agents have learned).
 
+use agents::adapter::AdapterKind;
+use engine::checkpoint::Kind;
 use engine::id::{MessageId, TurnId};
 use engine::inbox::{MailboxOwner, Message};
 use engine::list::SectionQuery;
 use engine::section::Section;
 use engine::sent_back::SendBackNote;
+use engine::turn::Turn;
 use engine::view::{self, AttemptView as Facts};
 use engine::world::TaskIdNeed;
-use engine::{Actor, DecisionStop, Need, TypedQuestion, World};
+use engine::{Actor, DecisionStop, Need, Timestamp, TypedQuestion, World};
 use wire::message::WirePayload;
 use wire::prompt::UnreadMessage;
 
@@ -22,8 +25,8 @@ use crate::verify::VerificationEvidence;
 /// The largest number of messages in one prompt. The agent gets further messages in its next turn.
 const MAIL_MAX: u32 = 50;
 const SECTIONS_MAX: u32 = 500;
-/// The most characters of an agent's last message that are shown to the agent again; the rest is cut. The message is
-/// shown when the agent's program does not remember it.
+/// The maximum number of characters of an agent's last message that are shown to the agent again; the rest is cut. The
+/// message is shown when the agent's program does not remember it.
 const SAID_CHARS_MAX: usize = 20_000;
 
 /// The texts of a turn, and the ids of the messages that the texts show.
@@ -78,12 +81,7 @@ impl AttemptRun {
     }
 
     fn resume(&self, facts: &Facts, because: &TurnReason, remembers: bool) -> Option<Resume> {
-        let last = facts.turns.iter().rev().find(|turn| turn.ended().is_some_and(|ended| ended.verdict.is_some()));
-        let said = || {
-            let text = self.files(last?.id).answer().ok()?;
-            Some(text.chars().take(SAID_CHARS_MAX).collect::<String>())
-        };
-        let text = if remembers { None } else { said() };
+        let text = if remembers { None } else { self.said(facts) };
         let resume = |reason: &str| Resume { reason: reason.to_owned(), text: text.clone(), ..Resume::default() };
         Some(match because {
             TurnReason::Begins => return None,
@@ -98,7 +96,7 @@ impl AttemptRun {
             },
             TurnReason::Interrupted => resume("You were interrupted. Look at what is done, and go on with the task."),
             TurnReason::Conflict { paths } => Resume {
-                // The paths are escaped, because other agents chose them and a path may contain line breaks.
+                // Escape the paths, because other agents chose them and a path may contain line breaks.
                 codes: paths
                     .iter()
                     .map(|path| ("MERGE_CONFLICT".to_owned(), path.escape_debug().to_string()))
@@ -132,6 +130,35 @@ impl AttemptRun {
         })
     }
 
+    /// Returns what the agent said in this attempt, for a program that does not remember it. A program without
+    /// conversations gets its last message. A program that begins a new conversation also gets its earlier messages and
+    /// the answers to them. The oldest texts are left out when there are too many.
+    fn said(&self, facts: &Facts) -> Option<String> {
+        let own = facts.turns.iter().filter(|turn| turn.attempt == self.attempt && !turn.purpose.is_a_look());
+        let heard: Vec<&Turn> = own.filter(|turn| turn.ended().is_some_and(|end| end.verdict.is_some())).collect();
+        let text = |turn: &Turn| {
+            let text = self.files(turn.id).answer().ok()?;
+            Some(text.chars().take(SAID_CHARS_MAX).collect::<String>())
+        };
+        let mut said = text(heard.last()?)?;
+        if self.worker.member.settings.adapter == AdapterKind::Exec {
+            return Some(said);
+        }
+        for pair in heard.windows(2).rev() {
+            let [before, after] = pair else { continue };
+            let Some(earlier) = text(before) else { break };
+            let is_between = |at: Timestamp| before.ended().is_some_and(|end| at >= end.at) && at <= after.started;
+            let rows = facts.checkpoints.iter().filter(|row| row.note.kind == Kind::Decision && is_between(row.at));
+            let answers: String = rows.map(|row| format!("\n\nThe answer was: {}", row.note.summary)).collect();
+            let longer = format!("{earlier}{answers}\n\nThen you said:\n{said}");
+            if longer.chars().count() > SAID_CHARS_MAX {
+                break;
+            }
+            said = longer;
+        }
+        Some(said)
+    }
+
     /// Returns the problems of a turn's output as error codes, each with its explanation.
     fn codes(&self, facts: &Facts, turn: TurnId) -> Vec<(String, String)> {
         let verdict = facts.turns.iter().find(|row| row.id == turn).and_then(OutputVerdict::of_turn);
@@ -146,7 +173,7 @@ impl AttemptRun {
     }
 }
 
-/// Returns a person's remark about a place in the work: the place, and the remark in a fence (a marked block).
+/// Returns a person's remark about a place in the work as two texts: the file with the line number, and the remark.
 fn place_note(note: &SendBackNote) -> (String, String) {
     let line = note.line.map(|line| format!(":{line}")).unwrap_or_default();
     (format!("{}{line}", note.file.escape_debug()), note.text.clone())

@@ -25,6 +25,8 @@ const GRACE_MS: u32 = 1_000;
 #[derive(Debug, Clone, Copy)]
 pub struct CheckPlace<'a> {
     pub worktree: &'a Path,
+    /// The folder in which a check runs, as a path from the root of the worktree. It is empty for the root.
+    pub subfolder: &'a Path,
     /// The path of the `handover` program. It runs as the host process, which starts and ends a check.
     pub binary: &'a Path,
     /// The folder for the files of the host processes (which start and end the checks), with a subfolder for each
@@ -34,12 +36,24 @@ pub struct CheckPlace<'a> {
     pub turn: &'a str,
     /// Environment variables that a check gets in addition to the inherited ones.
     pub environment: &'a BTreeMap<String, String>,
-    /// The settings that say which variables a check inherits in addition to the documented ones.
+    /// The settings for the environment, which can let a check inherit more variables than the documented ones.
     pub inherit: &'a EnvironmentSettings,
     /// The largest output of one check, in bytes. The host process ends a check that writes more.
     pub output_bytes_max: u64,
     /// The commit that is checked out in the worktree. It is only recorded. `None` outside of git.
     pub commit: Option<&'a str>,
+}
+
+impl CheckPlace<'_> {
+    /// Returns the folder in which a check runs.
+    fn directory(&self) -> PathBuf {
+        // Joining an empty path would add a slash at the end.
+        if self.subfolder.as_os_str().is_empty() {
+            self.worktree.to_owned()
+        } else {
+            self.worktree.join(self.subfolder)
+        }
+    }
 }
 
 /// Runs a check to its end. Dropping the future ends the check and all processes that it started.
@@ -84,20 +98,22 @@ pub(super) async fn run(
 /// when no other process works in the worktree, so that the scripts cannot change before they run.
 fn changed(scripts: &ScriptSource, place: CheckPlace<'_>, check: &CheckSettings) -> io::Result<Vec<(String, String)>> {
     let folders = trust::ScriptFolders { root: &scripts.root, runs_in: place.worktree };
-    let found = trust::changed_scripts(&scripts.record, folders, &check.command)?;
+    let command = trust::PlacedCommand { words: &check.command, folder: place.subfolder };
+    let found = trust::changed_scripts_of(&scripts.record, folders, command)?;
     Ok(found.into_iter().map(|script| (script.name, script.mark)).collect())
 }
 
 fn launch(place: CheckPlace<'_>, check: &CheckSettings) -> io::Result<HostLaunch> {
     let (program, arguments) = check.command.split_first().ok_or_else(|| io::Error::other("names no program"))?;
     let mut variables = place.environment.clone();
+    let directory = place.directory();
     // Some programs take the working directory from `PWD` and do not ask the system, so `PWD` must be correct.
-    variables.insert("PWD".to_owned(), place.worktree.display().to_string());
+    variables.insert("PWD".to_owned(), directory.display().to_string());
     Ok(HostLaunch {
         turn: place.turn.to_owned(),
         program: PathBuf::from(program),
         arguments: arguments.to_vec(),
-        directory: place.worktree.to_owned(),
+        directory,
         inherit: Inherit::Only(environment::inherited_here(ProgramKind::Check, place.inherit)),
         environment: variables,
         input: HostInput::Nothing,
@@ -136,7 +152,7 @@ async fn written(folder: PathBuf) -> io::Result<(String, String)> {
                     feed(&mut file, &mut hash)?;
                     ends.push(end(&mut file)?);
                 }
-                // If no process was started, there is no output file.
+                // The file with the output does not exist when the program of the check could not be started.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
             }
@@ -159,13 +175,13 @@ fn feed(file: &mut File, hash: &mut Sha256) -> io::Result<()> {
 }
 
 fn end(file: &mut File) -> io::Result<String> {
-    // Reads more than `TAIL_MAX` bytes, because removing the control sequences makes the text shorter.
+    // Read more than `TAIL_MAX` bytes of the output, because removing the control sequences makes the text shorter.
     const READ: u64 = 4 * TAIL_MAX as u64;
     let length = file.metadata()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(READ)))?;
     let mut bytes = Vec::new();
     file.take(READ).read_to_end(&mut bytes)?;
-    // The first bytes may be the rest of a character that was cut, so they are skipped.
+    // Skip the first bytes, which may be the rest of a character that was cut.
     let begin = if length > READ { bytes.iter().position(|byte| byte & 0xc0 != 0x80).unwrap_or(0) } else { 0 };
     Ok(plain_tail(&bytes[begin..], TAIL_MAX))
 }

@@ -9,7 +9,7 @@ use engine::approval::{ApprovalDecision, ApprovalRequest, ApprovalStatus, Source
 use engine::command::AskApproval;
 use engine::id::{AgentId, ApprovalId};
 use engine::limits;
-use engine::notice::Channel;
+use engine::notice::{Channel, ItemTelling, NoticePace, NoticeWay};
 use engine::plan::PlanTask;
 use engine::task::Status;
 use engine::{Caller, Command, Need, Refusal, Reply, Rights};
@@ -38,6 +38,7 @@ impl RaceField {
             let words = format!("round {round}");
             let approval = self.askers(agents[0], &words).await;
             self.senders(approval).await;
+            self.item_senders(approval).await;
             self.deciders(approval).await;
             self.consumers(agents[0], &format!("{words} used")).await;
             self.expiry(agents[0], &format!("{words} over")).await;
@@ -58,7 +59,8 @@ impl RaceField {
         found.map(|row| row.state.status()).unwrap_or_else(|| panic!("{approval} is gone"))
     }
 
-    /// Lets all callers of the race ask for the same approval at once, and checks that only one approval is created.
+    /// Lets all callers of the race ask for the same approval at the same time, and checks that only one approval is
+    /// created.
     async fn askers(self: &Arc<Self>, agent: AgentId, words: &str) -> ApprovalId {
         let words = words.to_owned();
         let found = self
@@ -76,8 +78,8 @@ impl RaceField {
         found.into_iter().next().unwrap_or(ApprovalId::LAST)
     }
 
-    /// Lets all callers of the race ask for the right to send the notice about an approval to people, and checks that
-    /// only one caller gets this right.
+    /// Lets all callers of the race ask for the right to send the notice about a pending approval to people. Checks
+    /// that only one caller gets this right.
     async fn senders(self: &Arc<Self>, approval: ApprovalId) {
         let taken = self
             .all(|field, place| async move {
@@ -88,6 +90,25 @@ impl RaceField {
             .await;
         let taken: Vec<_> = taken.into_iter().flatten().collect();
         assert_eq!(taken, [approval], "one sender");
+    }
+
+    /// Lets all callers of the race ask for the right to tell people about the same two items (things that need a
+    /// person), and checks that one caller gets both of them.
+    async fn item_senders(self: &Arc<Self>, approval: ApprovalId) {
+        let items = vec![format!("approval {approval}"), format!("question of {approval}")];
+        let told = self
+            .all(|field, place| {
+                let items = items.clone();
+                async move {
+                    let telling = ItemTelling { way: NoticeWay::Screen, items, pace: NoticePace::Now };
+                    let change = field.act(place, engine(), Command::TellItems(telling)).await;
+                    let Ok(Reply::ItemsToTell { items }) = change.reply else { panic!("{change:?}") };
+                    items
+                }
+            })
+            .await;
+        let told: Vec<_> = told.into_iter().filter(|items| !items.is_empty()).collect();
+        assert_eq!(told, [items], "one sender of the notice about items");
     }
 
     /// Lets half of the callers approve a request and the other half reject it, and checks that one decision is
@@ -222,7 +243,7 @@ impl RaceField {
         let approval = asked[0];
         assert!(asked.iter().all(|other| *other == approval), "one gate was asked for: {asked:?}");
         let agents = Arc::new(agents.to_vec());
-        // One caller approves the gated task while the other callers claim it.
+        // Let one caller approve the gated task (it starts only after an approval) while the other callers claim it.
         let won = self
             .all(|field, place| {
                 let agent = agents[place];
@@ -248,7 +269,7 @@ impl RaceField {
             .await;
         let mut winners: usize = won.into_iter().sum();
         if winners == 0 {
-            // If all claims came before the approval, none of them succeeded. So claim once more now.
+            // If all callers claimed the task before the approval, no claim succeeded. So claim the task once more now.
             let change = self.act(0, Caller::agent(agents[0]), Command::Claim { task }).await;
             winners += usize::from(matches!(change.reply, Ok(Reply::Claimed { .. })));
         }

@@ -1,4 +1,5 @@
-//! Random test commands on work in git: what completions deliver, and what people do with it.
+//! Random test commands about work in git: runners report the work of completed tasks, and people merge it, drop it or
+//! send it back.
 
 use engine::command::Target;
 use engine::condition::ConditionKind;
@@ -24,6 +25,11 @@ impl ConformanceScript {
             let workflow = self.workflow(tables);
             let (check, work) = (self.check_outcome(), Box::new(self.delivered_work()));
             return (caller, Command::DeliverWorkflow { workflow, check, work });
+        }
+        if self.chance.percent(10) {
+            let (workflow, number) = (self.workflow(tables), self.chance.below(20));
+            let runner = Caller::with_rights(Rights::Runner);
+            return (runner, Command::TakeBranch { workflow, branch: format!("handover/{number}") });
         }
         if self.chance.percent(30) {
             return self.completion(tables);
@@ -52,7 +58,7 @@ impl ConformanceScript {
         (caller, Command::MoveDelivery { subject, from, to })
     }
 
-    /// Returns a command that sets or clears a condition of the project.
+    /// Returns a command that records or clears a condition, which is a fact about the project that needs a person.
     fn condition(&mut self) -> Command {
         let kind = self.chance.pick(ConditionKind::ALL).unwrap_or(ConditionKind::TipFailed);
         let subject = if self.chance.percent(90) {
@@ -66,8 +72,8 @@ impl ConformanceScript {
         Command::SetCondition { kind, subject, title: text(&mut self.chance), detail: json(&mut self.chance) }
     }
 
-    /// Returns the command by which a person sends a task back or takes it as it is: mostly a task for which that is
-    /// possible.
+    /// Returns the command by which a person sends a task back to its agent, or takes the task as it is. Mostly picks a
+    /// task for which the rules allow this.
     fn verdict(&mut self, tables: &Tables) -> Command {
         let goes_on = |id| tables.workflows.get(&id).is_some_and(|row| row.status.is_running() && row.lock.is_none());
         let tasks = || tables.tasks.values().filter(move |task| goes_on(task.workflow));
@@ -93,7 +99,7 @@ impl ConformanceScript {
         Command::SendTaskBack { task, text: "again".to_owned(), notes }
     }
 
-    /// Returns the command by which a runner completes a held task and reports its work.
+    /// Returns the command by which a runner completes a task that an agent holds, and reports the task's work in git.
     fn completion(&mut self, tables: &Tables) -> (Caller, Command) {
         let held: Vec<_> = tables.tasks.values().filter(|task| task.holder().is_some()).collect();
         let Some(task) = self.chance.pick(&held) else { return (Self::person(), Command::OpenList) };

@@ -72,12 +72,16 @@ pub(super) fn all(tables: &Tables, now: Timestamp, needs: &mut NeedList) {
 
 fn of_all_tasks(tables: &Tables, needs: &mut NeedList) {
     let numbers = some(tables.tasks.values().map(|task| task.number), [0, 1, tables.last_task_number + 1, u32::MAX]);
-    needs.add(numbers.into_iter().map(|number| TaskQuery::Numbered { number }));
+    needs.add(numbers.iter().map(|number| TaskQuery::Numbered { number: *number }));
     let names = some(tables.tasks.values().map(|task| task.name.clone()), ["none".to_owned(), String::new()]);
     let ids = some(tables.tasks.keys().map(ToString::to_string), ["tk_".to_owned(), "tk".to_owned(), String::new()]);
     let beginnings = ids.iter().flat_map(|id| [4, 5, 6, 40].map(|size| id.chars().take(size).collect::<String>()));
     let beginnings: Vec<String> = beginnings.chain(["wf_", "tk_~", "Tk_", "é"].map(str::to_owned)).collect();
     for limit in LIMITS {
+        for statuses in [Vec::new(), vec![Status::Pending, Status::Completed]] {
+            let recent = |before: &u32| TaskQuery::Recent { statuses: statuses.clone(), before: *before, limit };
+            needs.add(numbers.iter().map(recent));
+        }
         needs.add(names.iter().map(|name| TaskQuery::Named { name: name.clone(), limit }));
         needs.add(beginnings.iter().map(|text| TaskQuery::IdBeginning { text: text.clone(), limit }));
     }

@@ -9,7 +9,7 @@ use engine::id::{
 };
 use engine::inbox::{MailboxOwner, RecipientMatch};
 use engine::key::KeyId;
-use engine::notice::Channel;
+use engine::notice::{Channel, NoticeWay};
 use engine::tables::Tables;
 use engine::world::{
     AgentIdNeed, ApprovalNeed, BoolNeed, Candidates, CheckpointNeed, FreedNeed, InboxNeed, NumberNeed, OpenEdgeNeed,
@@ -54,8 +54,8 @@ impl NeedList {
     }
 }
 
-/// Returns the first and last keys of a table, some keys between them, and `strangers`, which are keys that do not
-/// exist.
+/// Returns some keys of a table: the first, the last and some between them. Also returns `strangers`, which are keys
+/// that do not exist in the table.
 pub(super) fn some<K: Clone>(keys: impl Iterator<Item = K>, strangers: impl IntoIterator<Item = K>) -> Vec<K> {
     let all: Vec<K> = keys.collect();
     let step = all.len().div_ceil(12).max(1);
@@ -77,6 +77,8 @@ fn all(tables: &Tables, now: Timestamp) -> Vec<Need> {
     }
     needs.add([NumberNeed::LastTaskNumber]);
     needs.add([WorkflowIdNeed::Standing]);
+    let branches = tables.workflows.values().filter_map(|row| row.branch.clone());
+    needs.add(some(branches, ["none".to_owned()]).into_iter().map(WorkflowIdNeed::WithBranch));
     needs.add([NumberNeed::Conditions]);
     let stranger = (engine::condition::ConditionKind::TipFailed, "none".to_owned());
     let conditions = some(tables.conditions.keys().cloned(), [stranger]);
@@ -101,6 +103,7 @@ fn all(tables: &Tables, now: Timestamp) -> Vec<Need> {
     needs.add(some(tables.sections.keys().cloned(), ["none".to_owned()]).into_iter().map(Need::Section));
     needs.add(some(tables.runners.keys().cloned(), ["none".to_owned()]).into_iter().map(Need::Runner));
     needs.add(some(tables.approvals.keys().copied(), [ApprovalId::LAST]).into_iter().map(Need::Approval));
+    needs.add(NoticeWay::ALL.iter().map(|way| Need::ToldItems(*way)));
     for id in some(tables.approvals.keys().copied(), [ApprovalId::LAST]) {
         needs.add(Channel::ALL.iter().map(|channel| Need::Notice(id, *channel)));
     }

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use engine::command::Key;
 use engine::id::{AgentId, Ids, SessionId, TaskId, WorkflowId};
+use engine::notice::{ItemTelling, ItemUntelling, NoticePace, NoticeWay};
 use engine::tables::Tables;
 use engine::task::Task;
 use engine::workflow::WorkflowStatus;
@@ -14,7 +15,7 @@ use super::chance::Chance;
 use super::plans::text;
 
 /// The names of all commands, spelled like the variants of `Command`.
-const ALL: [&str; 75] = [
+const ALL: [&str; 78] = [
     "Register",
     "Heartbeat",
     "UpdateAgent",
@@ -30,6 +31,7 @@ const ALL: [&str; 75] = [
     "MoveDelivery",
     "DeliverWorkflow",
     "ArchiveWorkflow",
+    "TakeBranch",
     "SetPlan",
     "BeginPlan",
     "ClearDraft",
@@ -74,6 +76,8 @@ const ALL: [&str; 75] = [
     "ShowApprovals",
     "TakeNotice",
     "SettleNotice",
+    "TellItems",
+    "UntellItems",
     "AskApproval",
     "PassGate",
     "DecideApproval",
@@ -94,6 +98,8 @@ const ALL: [&str; 75] = [
 
 const SESSIONS: usize = 4;
 const RECENT_MAX: usize = 30;
+/// The interval, in steps of the script, at which a command about notices (messages to people) is sent.
+const STEPS_BETWEEN_ITEMS: u64 = 150;
 
 #[derive(Debug)]
 pub(super) struct ConformanceScript {
@@ -104,6 +110,23 @@ pub(super) struct ConformanceScript {
     recent: VecDeque<StoreOrder>,
     accepted: BTreeSet<String>,
     serial: usize,
+    steps: u64,
+}
+
+/// Returns a command about notices (messages to people). `number` decides which command it is. The random generator of
+/// the script is not used, so that the other commands of a script do not depend on the commands about notices.
+fn item_notice(number: u64) -> Command {
+    let ways = NoticeWay::ALL;
+    let way = ways[usize::try_from(number).unwrap_or(0) % ways.len()];
+    let names = ["question a", "failed b", "agent_rests Ä", "stuck c", "budget d"];
+    // The bits of the number choose the items.
+    let chosen = names.into_iter().enumerate().filter(|(bit, _)| number >> bit & 1 == 1);
+    let items = chosen.map(|(_, name)| name.to_owned()).collect();
+    if number.is_multiple_of(4) {
+        return Command::UntellItems(ItemUntelling { way, items });
+    }
+    let pace = if number.is_multiple_of(2) { NoticePace::Now } else { NoticePace::Spaced };
+    Command::TellItems(ItemTelling { way, items, pace })
 }
 
 impl ConformanceScript {
@@ -119,10 +142,16 @@ impl ConformanceScript {
             recent: VecDeque::new(),
             accepted: BTreeSet::new(),
             serial: 0,
+            steps: 0,
         }
     }
 
     pub(super) fn next(&mut self, tables: &Tables) -> StoreOrder {
+        self.steps += 1;
+        if self.steps.is_multiple_of(STEPS_BETWEEN_ITEMS) {
+            let command = item_notice(self.steps / STEPS_BETWEEN_ITEMS);
+            return StoreOrder::new(Caller::with_rights(Rights::Engine), command, self.now, u128::from(self.steps));
+        }
         self.pass_time();
         self.serial += 1;
         let (caller, command) = if self.chance.percent(6) && !self.recent.is_empty() {

@@ -12,12 +12,13 @@ use crate::log::{Entry, Head, ZERO_HASH};
 use crate::{Store, Tampering, verify};
 
 /// Every kind of entry that a log can have, except the two kinds of `RARE_KINDS`.
-const KINDS: [&str; 53] = [
+const KINDS: [&str; 54] = [
     "agent_updated",
     "answered",
     "approval_asked",
     "approval_moved",
     "approval_shown",
+    "branch_taken",
     "checkpoint_added",
     "claimed",
     "condition_cleared",
@@ -67,9 +68,9 @@ const KINDS: [&str; 53] = [
     "workspace_created",
     "workspace_updated",
 ];
-/// The kinds of entries that random commands write too rarely. `dependencies_kept` needs three tasks: a protected task, a
-/// skipped task that waits for it, and a third task that waits for the skipped task. `protections_removed` needs a person
-/// who takes a blocked task with protections as it is.
+/// The kinds of log entries that random commands write too rarely. `dependencies_kept` needs three tasks: a protected
+/// task, a skipped task that waits for it, and a third task that waits for the skipped task. `protections_removed`
+/// needs a person who takes a blocked, protected task as it is.
 const RARE_KINDS: [&str; 2] = ["dependencies_kept", "protections_removed"];
 /// The topic (log) to which an intruder moves entries of other topics.
 const ELSEWHERE: &str = "elsewhere";
@@ -81,7 +82,7 @@ const STEPS_MAX: usize = 12_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EditedEntries {
     All,
-    /// The first entry of each kind, and the last entry of the topic.
+    /// Edits the first entry of each kind, and the last entry of the topic (log).
     EachKind,
 }
 
@@ -127,8 +128,9 @@ where
     }
     let found = kinds(oracle.entries());
     assert!(found.iter().map(String::as_str).eq(KINDS), "the kinds of the log: {found:?}");
-    // Choose one entry of each kind. To keep the log short, take the entry that makes the kept part of its topic longer
-    // by the fewest entries.
+    // Keep one entry of each kind. Keeping an entry means keeping all entries before it in the same topic (log),
+    // because only the end of a topic is deleted. So choose for each kind the entry that keeps the fewest further
+    // entries.
     let mut cuts: BTreeMap<String, i64> = BTreeMap::new();
     for kind in KINDS {
         let nearest = oracle
@@ -169,7 +171,7 @@ fn set(entry: &Entry, change: &str) -> String {
     format!("UPDATE event SET {change} WHERE {}", at(entry))
 }
 
-/// Returns the statement that overwrites the row at the topic and number of `place` with all fields of `entry`.
+/// Returns the SQL statement that overwrites the log entry `place` with all fields of `entry`.
 fn restore(entry: &Entry, place: &Entry) -> String {
     let Entry { topic, seq, at: time, kind, sender, body, prev, hash } = entry;
     let fields = format!(
@@ -214,7 +216,7 @@ fn placed(entry: &Entry, seq: i64) -> Entry {
 
 /// An intruder's edit of one topic (log), the statements that undo it, and the entry that verification must name.
 struct LogEdit {
-    /// The number of the log entry at which the edit begins.
+    /// The number of the log entry at which the intruder's edit begins.
     at: i64,
     edit: Vec<String>,
     undo: Vec<String>,
@@ -249,10 +251,10 @@ where
     F: Fn(String) -> O,
     O: Future<Output = ()>,
 {
-    /// Makes every edit in every topic. Verification checks each topic separately. So each round makes one edit in
-    /// every topic, verifies once, and undoes the edits. `kept` is true for edits after which the hashes of the log
-    /// still fit together. Only heads (the number and hash of a topic's last entry) that were saved before can show
-    /// these edits.
+    /// Makes every edit of this kind, and checks that verification finds each of them. Each round makes one edit in
+    /// every topic (log), verifies all topics once, and undoes the edits. `kept` is true for edits that the log alone
+    /// does not show. To find such an edit, verification gets the heads (number and hash of each topic's last entry)
+    /// from before the edit.
     async fn check(&self, how: &str, kept: bool, edits: impl Fn(&[Entry]) -> Vec<LogEdit>) -> usize {
         self.is_sound(&format!("nothing, before {how}")).await;
         let of_topic = |entries: &Vec<Entry>| {
@@ -289,7 +291,7 @@ where
         count
     }
 
-    /// Returns the numbers of the log entries at which to make edits, and the number after the last entry.
+    /// Returns the numbers of the log entries that the test edits, and the number after the last entry.
     fn places(&self, entries: &[Entry]) -> BTreeSet<i64> {
         let mut kinds = BTreeSet::new();
         let is_chosen = |entry: &&Entry| kinds.insert(entry.kind.clone()) || self.chosen == EditedEntries::All;
@@ -337,8 +339,8 @@ fn fields(entries: &[Entry]) -> Vec<LogEdit> {
     edits
 }
 
-/// Returns the edits that move each entry to another topic. A moved entry gets a new number, because a topic has each
-/// number only once.
+/// Returns the edits that move each entry to another topic (log). A moved entry gets a new number, because a topic has
+/// each number only once.
 fn topics(entries: &[Entry]) -> Vec<LogEdit> {
     let mut edits = Vec::new();
     for entry in entries {
@@ -371,9 +373,9 @@ fn orders(entries: &[Entry]) -> Vec<LogEdit> {
     edits
 }
 
-/// Returns the edits that insert a forged entry at each position of a topic. The forged entry links correctly to the
-/// entry before it. The edit also renumbers the later entries and adjusts the topic's head (the number and hash of its
-/// last entry).
+/// Returns the edits that insert a forged entry at each position of a topic (log). The forged entry links correctly to
+/// the entry before it. The edit also renumbers the later entries and adjusts the topic's head (the number and hash of
+/// its last entry).
 fn insertions(entries: &[Entry]) -> Vec<LogEdit> {
     let mut edits = Vec::new();
     for (number, entry) in entries.iter().enumerate() {

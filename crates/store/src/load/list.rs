@@ -1,4 +1,4 @@
-//! Turns a list query (for a page of rows or a count) into a statement, and adds its rows to the world (the loaded
+//! Turns a list query (for a page of rows or a count) into an SQL statement, and adds its rows to the world (the loaded
 //! state).
 
 mod delivery;
@@ -110,8 +110,8 @@ pub(super) fn absorb(query: &ListQuery, rows: Vec<Vec<SqlValue>>, world: &mut Wo
     Ok(())
 }
 
-/// Returns the words of a filter, such as statuses, as parameters of a statement. The statement has a fixed number of
-/// parameters, so the first word is repeated to fill the unused ones. An empty filter stands for all words.
+/// Returns the words of a filter, such as statuses, as parameters of an SQL statement. The statement has a fixed number
+/// of parameters, so the first word is repeated to fill the unused ones. An empty filter stands for all words.
 fn words<T: Copy>(chosen: &[T], all: &[T], word: impl Fn(T) -> &'static str) -> Vec<SqlValue> {
     let chosen = if chosen.is_empty() { all } else { chosen };
     let Some(first) = chosen.first() else { return Vec::new() };
@@ -173,6 +173,11 @@ fn tasks(query: &TaskQuery) -> Statement {
             Statement::new(sql::ID_BEGINNING, [text.into(), format!("{text}~").into(), (*limit).into()])
         }
         TaskQuery::Named { name, limit } => Statement::new(sql::NAMED, [name.into(), (*limit).into()]),
+        TaskQuery::Recent { statuses, before, limit } => {
+            let mut values = words(statuses, Status::ALL, Status::as_str);
+            values.extend([(*before).into(), (*limit).into()]);
+            Statement::new(sql::RECENT, values)
+        }
         TaskQuery::Held { limit } => Statement::new(sql::HELD, [(*limit).into()]),
         TaskQuery::Stuck { limit } => Statement::new(sql::STUCK, [(*limit).into()]),
         TaskQuery::Gated { limit } => Statement::new(crate::sql::turn::GATED, [(*limit).into()]),

@@ -1,5 +1,5 @@
-//! The SQL statements for the needs (requests for rows) that are grouped by the type of their answer, and the functions
-//! that read the rows of these answers.
+//! The SQL statements for the needs (questions to the store), one function for each type of need, and the functions
+//! that read the rows that these statements return.
 
 use engine::id::TaskId;
 use engine::limits;
@@ -110,6 +110,7 @@ pub(super) fn agent_ids(need: &AgentIdNeed) -> Statement {
 pub(super) fn workflow_ids(need: &WorkflowIdNeed) -> Statement {
     match need {
         WorkflowIdNeed::Standing => Statement::new(sql::STANDING, []),
+        WorkflowIdNeed::WithBranch(branch) => Statement::new(sql::WITH_BRANCH, [branch.into()]),
         WorkflowIdNeed::LockedBy(owner) => {
             Statement::new(sql::LOCKED_BY, [owner.into(), bound(limits::HELD_TASKS_MAX)])
         }
@@ -152,9 +153,9 @@ pub(super) fn number(need: &NumberNeed) -> Statement {
     }
 }
 
-/// Reads the number that answers a need (a request for data). For the number at the end of a slug (the short name of an
-/// agent, such as `ada-2`), this is the highest number among the slugs that were found. For all other needs, the
-/// database has already counted, so the answer is one row with the number.
+/// Reads the number that answers a need (a question to the store). For `SlugNumber`, the rows are slugs (short names of
+/// agents, such as `ada-2`), and the number is the highest number at the end of a slug. For all other needs, the
+/// statement returns one row with the number.
 pub(super) fn read_number(need: &NumberNeed, rows: Vec<Vec<SqlValue>>) -> Result<u32, Fault> {
     match need {
         NumberNeed::SlugNumber(base) => {
@@ -170,8 +171,8 @@ pub(super) fn read_number(need: &NumberNeed, rows: Vec<Vec<SqlValue>>) -> Result
     }
 }
 
-/// Returns the statement for a question to the store whose answer is true or false. The statement finds a row when the
-/// answer is true.
+/// Returns the SQL statement for a need (a question to the store) whose answer is true or false. The answer is true
+/// when the statement finds a row.
 pub(super) fn is_so(need: &BoolNeed) -> Statement {
     match need {
         BoolNeed::TemplateNamed(name) => Statement::new(sql::TEMPLATE_NAMED, [name.into()]),

@@ -9,7 +9,7 @@ use crate::table::TABLES;
 use crate::value::{Columns, SqlValue, text};
 use crate::{RowSource, Sink, record};
 
-/// Passes the rows of the memory store to an export, in the same order as the databases.
+/// Passes the rows of the memory store to an export, in the same order in which the databases pass their rows.
 pub(crate) fn dump(contents: &Contents, sink: &mut Sink) -> Result<(), Fault> {
     for (place, table) in TABLES.iter().enumerate() {
         let rows = memory_rows(contents, table.name)?;
@@ -58,8 +58,9 @@ fn memory_rows(contents: &Contents, table: &str) -> Result<Vec<Vec<SqlValue>>, F
         "review_round" => tables.rounds.values().map(row::review::round).collect(),
         "finding" => tables.findings.values().map(row::review::finding).collect(),
         "notice" => tables.notices.values().map(row::turn::notice).collect(),
+        "told_item" => tables.told_items.values().map(row::turn::told_item).collect(),
         "condition" => {
-            // A database sorts the kinds as texts.
+            // Sort the rows by the text of the condition's kind, because the databases also sort by this text.
             let mut rows: Vec<_> = tables.conditions.values().collect();
             rows.sort_by_key(|row| (row.kind.as_str(), row.subject.as_str()));
             rows.into_iter().map(row::delivery::condition).collect()
@@ -127,6 +128,7 @@ fn fill_row(contents: &mut Contents, table: &'static str, row: Vec<SqlValue>) ->
         "section" => tables.write(W::Section(Box::new(row::turn::read_section(row)?))),
         "section_change" => tables.write(W::SectionChange(Box::new(row::turn::read_section_change(row)?))),
         "notice" => tables.write(W::Notice(Box::new(row::turn::read_notice(row)?))),
+        "told_item" => tables.write(W::ToldItem(Box::new(row::turn::read_told_item(row)?))),
         "approval" => tables.write(W::Approval(Box::new(row::turn::read_approval(row)?))),
         "review" => tables.write(W::Review(Box::new(row::review::read_review(row)?))),
         "review_round" => tables.write(W::Round(Box::new(row::review::read_round(row)?))),

@@ -56,8 +56,8 @@ fn topic_name(topic: &Topic) -> String {
 }
 
 impl Guards {
-    /// Adds the locks that the answer to a need (a request for rows) requires. Returns true when at least one of these
-    /// locks is new.
+    /// Adds the locks that a transaction must hold while it reads the rows of a need (a question to the store). Returns
+    /// true when at least one of these locks is new.
     pub(super) fn add(&mut self, need: &Need) -> bool {
         match need {
             Need::Task(id)
@@ -99,11 +99,17 @@ impl Guards {
                 self.names.insert(format!("sealed/{fingerprint}"))
             }
             Need::Review(id) | Need::Round(id, _) | Need::Finding(id, _) => self.names.insert(format!("reviews/{id}")),
-            // Two planners of different workflows give numbers to tasks, so they take turns. All locks of a transaction
-            // are taken in one order, so this one cannot cause a deadlock with the locks of workflows.
+            // Take a lock for the last task number, so that two planners of different workflows do not give the same
+            // number to two tasks. All locks of a transaction are taken in one order, so this lock cannot cause a
+            // deadlock.
             Need::Number(NumberNeed::LastTaskNumber) => self.names.insert("task_numbers".to_owned()),
-            // Two callers that open the standing list at once take turns, so that one of them creates it.
+            // Take a lock for the standing list (the one workflow for single tasks). So when two callers open the list
+            // at the same time, only one of them creates it.
             Need::WorkflowIds(WorkflowIdNeed::Standing) => self.names.insert("standing_list".to_owned()),
+            Need::ToldItems(way) => self.names.insert(format!("told_items/{way}")),
+            // Take a lock for the branch name. So when two workflows ask for the same branch at the same time, only one
+            // of them gets it.
+            Need::WorkflowIds(WorkflowIdNeed::WithBranch(branch)) => self.names.insert(format!("branches/{branch}")),
             Need::Condition(..) | Need::Number(NumberNeed::Conditions) => self.names.insert("conditions".to_owned()),
             Need::Runner(name) => self.names.insert(format!("runners/{name}")),
             Need::Key(id) => self.names.insert(format!("keys/{}/{}/{}", id.owner, id.act, id.key)),
@@ -150,7 +156,7 @@ impl Guards {
     }
 }
 
-/// The names of the locks that the transaction holds.
+/// The names of the locks that the current transaction holds.
 #[derive(Debug, Default)]
 pub(super) struct HeldLocks(BTreeSet<String>);
 
@@ -163,8 +169,8 @@ impl HeldLocks {
         Self(rows.into_iter().filter_map(name).collect())
     }
 
-    /// Returns whether the transaction already holds the locks of a need (a request for rows), because it took the same
-    /// locks for another need.
+    /// Returns true when the transaction already holds the locks of a need (a request for rows), because it took the
+    /// same locks for another need.
     pub(super) fn covers(&self, need: &Need, world: &engine::World) -> bool {
         let mut guards = Guards::default();
         guards.add(need);

@@ -3,7 +3,7 @@
 
 use engine::Actor;
 use engine::approval::{Approval, ApprovalRequest, ApprovalState, ApprovalStatus, Source, WaitingTask};
-use engine::notice::{Channel, Notice};
+use engine::notice::{Channel, Notice, NoticeWay, ToldItem};
 use engine::reminder::Reminder;
 use engine::runner::Runner;
 use engine::section::{Section, SectionChange};
@@ -292,6 +292,16 @@ pub(crate) fn read_approval(row: Vec<SqlValue>) -> Result<Approval, Fault> {
         },
     };
     Ok(Approval { id, source, asker, waiting, request, fingerprint, asked, state, shown })
+}
+
+pub(crate) fn told_item(row: &ToldItem) -> Vec<SqlValue> {
+    vec![row.way.as_str().into(), (&row.item).into(), row.at.into()]
+}
+
+pub(crate) fn read_told_item(row: Vec<SqlValue>) -> Result<ToldItem, Fault> {
+    let mut columns = Columns::new("told_item", row);
+    let row = &mut columns;
+    Ok(ToldItem { way: row.word(NoticeWay::parse)?, item: row.text()?, at: row.time()? })
 }
 
 pub(crate) fn notice(row: &Notice) -> Vec<SqlValue> {

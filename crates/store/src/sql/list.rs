@@ -20,7 +20,7 @@ macro_rules! workflow_filter {
 
 pub(crate) const WORKFLOWS: &str = concat!(
     "SELECT id, name, status, parallel_max, lease_ms, lock_owner, lock_since, lock_until, draft_token, draft_until, \
-     tasks, open, sequence, created, updated, standing, archived ",
+     tasks, open, sequence, created, updated, standing, archived, branch ",
     workflow_filter!(),
     " AND (created, id) < ($11, $12) ORDER BY created DESC, id DESC LIMIT $13 OFFSET $14"
 );
@@ -56,6 +56,8 @@ pub(crate) const GROUP: &str =
 pub(crate) const NUMBERED: &str = concat!(task_columns!(), "WHERE number = $1");
 pub(crate) const ID_BEGINNING: &str = concat!(task_columns!(), "WHERE id >= $1 AND id < $2 ORDER BY id LIMIT $3");
 pub(crate) const NAMED: &str = concat!(task_columns!(), "WHERE name = $1 ORDER BY id LIMIT $2");
+pub(crate) const RECENT: &str =
+    concat!(task_columns!(), "WHERE status ", eight!(), " AND number < $9 ORDER BY number DESC LIMIT $10");
 pub(crate) const HELD: &str = concat!(task_columns!(), "WHERE holder IS NOT NULL ORDER BY lease_since, id LIMIT $1");
 pub(crate) const STUCK: &str =
     concat!(task_columns!(), "WHERE status IN ('paused', 'blocked', 'failed') ORDER BY updated, id LIMIT $1");

@@ -114,6 +114,10 @@ pub(crate) const GATED: &str = concat!(
 );
 pub(crate) const NOTICE: &str =
     "SELECT approval, channel, tries, next, problem FROM notice WHERE approval = $1 AND channel = $2";
+pub(crate) const TOLD_ITEMS: &str = "SELECT way, item, at FROM told_item WHERE way = $1 ORDER BY item LIMIT $2";
+pub(crate) const PUT_TOLD_ITEM: &str = "INSERT INTO told_item (way, item, at) VALUES ($1, $2, $3) \
+     ON CONFLICT (way, item) DO UPDATE SET at = excluded.at";
+pub(crate) const DROP_TOLD_ITEM: &str = "DELETE FROM told_item WHERE way = $1 AND item = $2";
 pub(crate) const DUE_NOTICES: &str = concat!(
     approval_columns!(),
     "WHERE status = 'pending' AND until > $1 AND NOT EXISTS (SELECT 1 FROM notice WHERE notice.approval = approval.id \

@@ -7,6 +7,7 @@ use engine::{Json, Timestamp};
 
 use super::letters::{InboxRow, MessageRow};
 use super::rows::{AgentRow, CheckpointRow, Mention, RepositoryRow, TaskReply, TemplateRow, WorkflowRow, WorkspaceRow};
+use super::stalled::{StallRow, WaitRow};
 use crate::json::Value;
 use crate::reply::reply;
 pub use crate::reply::{NamedParts, ReplyPart};
@@ -266,6 +267,8 @@ reply! {
     pub struct ProgressReply {
         workflow_id: WorkflowId,
         status: &'static str,
+        stalled: some bool,
+        stalled_by: some StallRow,
         total_tasks: u32,
         by_status: NamedParts<u32>,
         completed_sequence: u32,
@@ -286,6 +289,7 @@ reply! {
         lease_expires_at: some Timestamp,
         context: some Value,
         reason: some String,
+        waiting: some Vec<WaitRow>,
         retry_after_ms: some u32,
         cursor: some String,
     }
@@ -306,6 +310,8 @@ reply! {
         happened: bool,
         claimable: some u32,
         unread: some u32,
+        reason: some String,
+        waiting: some Vec<WaitRow>,
         changes: Vec<ChangeAnswer>,
         cursor: String,
     }

@@ -12,11 +12,14 @@ use engine::view::{AgentView, TaskView};
 use engine::workflow::{Workflow, WorkflowDetail};
 use engine::workspace::{Repository, Workspace};
 
+use super::delivered::DeliveryRow;
+use super::execution::SpentRow;
+use super::stalled::StallRow;
 use crate::json::{Value, object};
 use crate::reply::{NamedParts, ReplyPart, reply};
 
-/// The most characters of a task's description, outcome or error that a list of tasks shows. A longer text is cut;
-/// `task_get` returns all of it.
+/// The maximum number of characters of a task's description, outcome or error that a list of tasks shows. A longer text
+/// is cut; `task_get` returns all of it.
 const DESCRIPTION_CHARS_MAX: usize = 500;
 
 reply! {
@@ -26,6 +29,8 @@ reply! {
         status: &'static str,
         standing: some bool,
         archived: some bool,
+        stalled: some bool,
+        stalled_by: some StallRow,
         source_type: String,
         source_ref: Option<String>,
         plan_summary: Option<String>,
@@ -46,6 +51,8 @@ impl WorkflowRow {
             status: row.status.as_str(),
             standing: row.standing.then_some(true),
             archived: row.archived.then_some(true),
+            stalled: None,
+            stalled_by: None,
             source_type: detail.source_type.clone(),
             source_ref: detail.source_ref.clone(),
             plan_summary: detail.plan_summary.clone(),
@@ -65,6 +72,8 @@ reply! {
         status: &'static str,
         standing: some bool,
         archived: some bool,
+        stalled: some bool,
+        stalled_by: some StallRow,
         source_type: String,
         source_ref: Option<String>,
         source_content: String,
@@ -94,6 +103,8 @@ impl WorkflowReply {
             status: light.status,
             standing: light.standing,
             archived: light.archived,
+            stalled: None,
+            stalled_by: None,
             source_type: light.source_type,
             source_ref: light.source_ref,
             source_content: detail.source_content,
@@ -119,6 +130,7 @@ reply! {
         id: TaskId,
         number: u32,
         workflow_id: WorkflowId,
+        workflow_name: some String,
         name: String,
         description: Option<String>,
         status: &'static str,
@@ -150,6 +162,10 @@ reply! {
         checkpoint_count: u32,
         created_at: Timestamp,
         updated_at: Timestamp,
+        finished_by: some String,
+        finished_at: some Timestamp,
+        spent: some SpentRow,
+        delivery: some DeliveryRow,
         checkpoints: some Vec<CheckpointRow>,
         next_cursor: some String,
     }
@@ -183,6 +199,7 @@ impl TaskReply {
             id: task.id,
             number: task.number,
             workflow_id: task.workflow,
+            workflow_name: None,
             name: task.name.clone(),
             description: detail.description.clone(),
             status: task.status().as_str(),
@@ -214,6 +231,10 @@ impl TaskReply {
             checkpoint_count: task.checkpoints,
             created_at: task.created,
             updated_at: task.updated,
+            finished_by: None,
+            finished_at: None,
+            spent: None,
+            delivery: None,
             checkpoints: None,
             next_cursor: None,
         }

@@ -113,8 +113,8 @@ pub fn answer(call: &Call, reply: &Reply) -> Option<Value> {
         | Reply::Moved { .. }
         | Reply::TaskPlanned
         | Reply::WorkspaceAssigned => done(),
-        // These replies of the engine are not converted here, for one of two reasons: no tool runs only the command
-        // that gives the reply, or the tool's reply needs more data than the engine's reply has.
+        // Make no tool reply from these replies of the engine. Either no tool runs only the command that gives the
+        // reply, or the tool's reply needs more data than the engine's reply has.
         Reply::Renewed { .. }
         | Reply::SessionClosed { .. }
         | Reply::SentBack { .. }
@@ -141,8 +141,12 @@ pub fn answer(call: &Call, reply: &Reply) -> Option<Value> {
         | Reply::ApprovalsShown { .. }
         | Reply::NoticeTaken { .. }
         | Reply::NoticeSettled { .. }
+        | Reply::ItemsToTell { .. }
+        | Reply::ItemsUntold
         | Reply::ListOpened { .. }
         | Reply::WorkflowArchived { .. }
+        | Reply::BranchTaken { .. }
+        | Reply::BranchOfOther { .. }
         | Reply::ConditionSet { .. }
         | Reply::ConditionCleared { .. }
         | Reply::DeliveryMoved { .. }

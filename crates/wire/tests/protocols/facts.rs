@@ -18,7 +18,7 @@ const CHINESE: &str = include_str!("../fixtures/tokens/chinese.txt");
 const EMOJI: &str = include_str!("../fixtures/tokens/emoji.txt");
 const MIXED: &str = include_str!("../fixtures/tokens/european.txt");
 
-/// Returns the facts about a task with almost no data.
+/// Returns the facts that `task_load_context` gets about a task with almost no data.
 pub(crate) fn plain(seed: u128) -> ContextFacts {
     let ids = &mut Ids::new(seed);
     let (at, workflow) = (Timestamp(1_767_225_600_000), engine::id::WorkflowId::next(ids));
@@ -33,6 +33,7 @@ pub(crate) fn plain(seed: u128) -> ContextFacts {
             draft: None,
             standing: false,
             archived: false,
+            branch: None,
             tasks: 4,
             open: 2,
             sequence: 4,

@@ -1,4 +1,4 @@
-//! Reads the facts that need a person from the store, in one view. Each list is bounded.
+//! Reads from the store the facts that need a person, all at one moment. The number of rows of each kind is limited.
 
 use std::path::PathBuf;
 
@@ -8,8 +8,8 @@ use engine::delivery::{CheckOutcome, Delivery, DeliveryState, UncheckedReason, W
 use engine::id::TaskId;
 use engine::inbox::Message;
 use engine::list::{
-    AgentFilter, AgentQuery, ApprovalQuery, ConditionQuery, DeliveryQuery, MessageQuery, ReviewQuery, SpentQuery,
-    TaskQuery, TurnQuery, Whose, WorkflowDeliveryQuery,
+    ApprovalQuery, ConditionQuery, DeliveryQuery, MessageQuery, ReviewQuery, SpentQuery, TaskQuery, TurnQuery, Whose,
+    WorkflowDeliveryQuery,
 };
 use engine::task::{Task, TaskState};
 use engine::view::is_planned;
@@ -22,29 +22,30 @@ use super::cause::{ApprovalWish, AttentionCause, RestingAgent};
 use super::{AttentionFact, TaskLabel};
 use crate::error::Error;
 use crate::people::approvals;
-use crate::people::untaken::{AgentSkill, why_not_taken};
+use crate::people::untaken::{AgentSkill, registered_skills, why_not_taken};
 use crate::people::workload;
 use crate::service::Service;
 
-/// The most rows of each list. A person does not read more.
+/// The maximum number of facts of one kind that are read from the store. A person does not read more.
 const ROWS: u32 = 50;
-/// The number of newest turns of a task that are counted as tries.
+/// The largest number of a task's turns, newest first, that are counted as tries.
 const TURNS: u32 = 50;
-/// The first words of a request to use a check that the task changed.
+/// The first words of an approval request to use a check whose script the task changed.
 const CHANGED_CHECK: &str = "use a check that this task changed: ";
 
-/// Facts about the project that the store does not have.
+/// Facts about the project that are not in the store: unaccepted settings, the agents of the settings, the home folder.
 #[derive(Debug, Clone, Default)]
 pub struct AttentionSurroundings {
-    /// The changes of the settings that a person has not accepted, one line each.
+    /// The changes of the settings that a person has not accepted. Each element is one line.
     pub unaccepted: Vec<String>,
-    /// The skills of the agents that the settings name. A runner starts them when they are needed.
+    /// The roles and capabilities of the agents in the settings. These agents need not be registered, because a runner
+    /// starts them when a task needs them.
     pub skills: Vec<AgentSkill>,
     /// The home folder of the user, which is shown as `~`.
     pub home: Option<PathBuf>,
 }
 
-/// Reads all facts that need a person.
+/// Reads all facts that need a person: from the store, and from the given surroundings.
 pub async fn gather(service: &Service, around: &AttentionSurroundings) -> Result<Vec<AttentionFact>, Error> {
     let now = service.now();
     let viewed = around.clone();
@@ -71,7 +72,7 @@ fn facts(world: &World, around: &AttentionSurroundings, now: Timestamp) -> Resul
     }
     let questions = world.ask(&asked)?;
     for row in questions {
-        facts.push(question(world, row)?);
+        facts.extend(question(world, row)?);
     }
     let explained: Vec<TaskId> = facts.iter().filter_map(|fact: &AttentionFact| Some(fact.task.as_ref()?.id)).collect();
     for task in world.ask(&stuck)?.iter().filter(|task| !explained.contains(&task.id)) {
@@ -85,9 +86,15 @@ fn facts(world: &World, around: &AttentionSurroundings, now: Timestamp) -> Resul
         facts.push(condition(row, ready, deliveries));
     }
     for row in world.ask(&reviewed)?.iter().filter(|row| row.open > 0) {
+        let task = row.gate.map(|gate| gate.task);
+        // Skip the findings of a task that is completed or skipped. The review of an earlier attempt can still have
+        // open findings when a later attempt completed the task.
+        if is_over(world, task)? {
+            continue;
+        }
         let (review, reviewer) = (row.id.to_string(), row.provider.clone());
         let cause = AttentionCause::Finding { review, open: row.open, reviewer, blocking: None };
-        facts.push(of_task(world, row.gate.map(|gate| gate.task), cause, row.updated)?);
+        facts.push(of_task(world, task, cause, row.updated)?);
     }
     for row in deliveries.iter().filter(|row| row.state == DeliveryState::Waiting) {
         facts.push(finished(world, row)?);
@@ -98,7 +105,7 @@ fn facts(world: &World, around: &AttentionSurroundings, now: Timestamp) -> Resul
     Ok(facts)
 }
 
-/// Makes a fact about a task: its label, and the number of tasks that wait for it.
+/// Returns a fact about a task, with the name of the task and the number of other tasks that wait for it.
 fn of_task(
     world: &World,
     task: Option<TaskId>,
@@ -109,7 +116,7 @@ fn of_task(
     let dependents = TaskIdNeed::Dependents(id);
     world.want([Need::Task(id), dependents.clone().into()])?;
     let task = world.task(id)?;
-    // A task that is done lets the tasks after it start, so none of them waits for it.
+    // No task waits for a task that is done, so count dependents only for a task that is not done.
     let behind = if task.status().is_met() { 0 } else { world.ask(&dependents)?.len() };
     let label = TaskLabel { id, number: task.number, name: task.name.clone() };
     Ok(AttentionFact { cause, task: Some(label), since, behind: u32::try_from(behind).unwrap_or(u32::MAX) })
@@ -145,7 +152,7 @@ fn approval(
     of_task(world, row.waiting.map(|waiting| waiting.task), cause, row.asked)
 }
 
-/// Returns the command that an agent wants to run, or the request in its own words.
+/// Returns the command that an agent asks to run. For any other request, returns the words of the request.
 fn wish(row: &Approval) -> ApprovalWish {
     let content: Option<serde_json::Value> = match row.source {
         Source::Gate | Source::Acp => serde_json::from_str(&row.request.content).ok(),
@@ -155,7 +162,7 @@ fn wish(row: &Approval) -> ApprovalWish {
     command.map_or_else(|| ApprovalWish::Act(approvals::asked(row)), |command| ApprovalWish::Run(command.to_owned()))
 }
 
-/// Returns a folder with its last two names: `~/…/shop-4f2c/1`.
+/// Shortens the path of a folder to its last two names: `~/…/shop-4f2c/1`.
 fn short_folder(folder: &str, around: &AttentionSurroundings) -> String {
     let names: Vec<&str> = folder.split('/').filter(|name| !name.is_empty()).collect();
     let [.., parent, last] = names.as_slice() else { return folder.to_owned() };
@@ -163,13 +170,24 @@ fn short_folder(folder: &str, around: &AttentionSurroundings) -> String {
     if names.len() <= 3 { folder.to_owned() } else { format!("{}/…/{parent}/{last}", if at_home { "~" } else { "" }) }
 }
 
-fn question(world: &World, row: &Message) -> Result<AttentionFact, DecisionStop> {
-    let agent = slug(world, &row.from)?.unwrap_or_else(|| row.from.to_string());
-    let cause = AttentionCause::Question { agent, text: row.draft.body.clone(), message: row.id.to_string() };
-    of_task(world, row.draft.task, cause, row.at)
+/// Returns true when the task is completed or skipped.
+fn is_over(world: &World, task: Option<TaskId>) -> Result<bool, DecisionStop> {
+    task.map_or(Ok(false), |task| Ok(world.task(task)?.status().is_met()))
 }
 
-/// Returns the fact about a task that is paused, blocked or failed. Returns `None` when its plan is not set or is over.
+/// Returns the fact that an agent asked a question. Returns `None` when the task of the question is completed or
+/// skipped, because then the agent no longer needs an answer.
+fn question(world: &World, row: &Message) -> Result<Option<AttentionFact>, DecisionStop> {
+    if is_over(world, row.draft.task)? {
+        return Ok(None);
+    }
+    let agent = slug(world, &row.from)?.unwrap_or_else(|| row.from.to_string());
+    let cause = AttentionCause::Question { agent, text: row.draft.body.clone(), message: row.id.to_string() };
+    of_task(world, row.draft.task, cause, row.at).map(Some)
+}
+
+/// Returns the fact that a task is paused, blocked or failed. Returns `None` when the plan of the task is still a
+/// draft, is archived or was given up.
 fn stopped(world: &World, task: &Task) -> Result<Option<AttentionFact>, DecisionStop> {
     let workflow = world.workflow(task.workflow)?;
     if !is_planned(workflow) || workflow.archived || workflow.status == WorkflowStatus::Abandoned {
@@ -205,15 +223,12 @@ fn worked(world: &World, task: &Task, by: &Actor) -> Result<BlockedWork, Decisio
     Ok(BlockedWork { agent, tries: u32::try_from(tries).unwrap_or(u32::MAX), spent: *world.ask(&spent)? })
 }
 
-/// Returns the ready tasks that no agent takes.
+/// Returns a fact for each ready task that no agent takes, because no agent has the role or capabilities that it needs.
 fn untaken(world: &World, ready: &[Task], around: &AttentionSurroundings) -> Result<Vec<AttentionFact>, DecisionStop> {
     if ready.iter().all(|task| task.role.is_none() && task.capabilities.is_empty()) {
         return Ok(Vec::new());
     }
-    let query = AgentQuery { filter: AgentFilter::default(), after: None, limit: workload::AGENTS_MAX };
-    let here = world.ask(&query)?.iter().filter(|(agent, _)| agent.left.is_none());
-    let skills: Vec<AgentSkill> =
-        here.map(|(agent, _)| AgentSkill::of(agent)).chain(around.skills.iter().cloned()).collect();
+    let skills: Vec<AgentSkill> = registered_skills(world)?.into_iter().chain(around.skills.iter().cloned()).collect();
     let lone = ready.iter().filter_map(|task| Some((task, why_not_taken(task, &skills)?)));
     lone.map(|(task, why)| of_task(world, Some(task.id), AttentionCause::Stuck { why }, task.updated)).collect()
 }

@@ -1,4 +1,5 @@
-//! The words of the items: title, second line and commands. Texts of agents lose their secrets and hidden characters.
+//! Writes the texts of the items that need a person: title, detail and commands. Secrets and hidden characters in texts
+//! of agents are not shown.
 
 use engine::Timestamp;
 use wire::visible::decided;
@@ -8,12 +9,12 @@ use super::{AttentionAct, AttentionFact, AttentionItem, TITLE_CHARS_MAX, TaskLab
 use crate::ground::local_time::LocalClock;
 use crate::ground::words::{self, CostKnowledge, count};
 
-/// The most characters of a part that comes from a program, such as its last line.
+/// The maximum number of characters of a program's text, such as the last line of a check. The rest is cut.
 const PART_CHARS_MAX: usize = 120;
-/// The sign between the parts of a second line.
+/// The separator between the parts of the line below an item's title.
 const BETWEEN: &str = " · ";
 
-/// The words of one item.
+/// The texts and commands of one item that needs a person.
 struct ItemWords {
     title: String,
     headline: String,
@@ -37,6 +38,7 @@ pub(super) fn item(fact: &AttentionFact, clock: &LocalClock) -> AttentionItem {
     let words = words_of(fact, clock);
     let kind = fact.cause.kind();
     AttentionItem {
+        name: super::identity::item_name(fact),
         kind,
         title: cut(&words.title, TITLE_CHARS_MAX),
         headline: cut(&words.headline, TITLE_CHARS_MAX),
@@ -209,13 +211,13 @@ fn merge(fact: &AttentionFact, (named, name): (&str, &str)) -> ItemWords {
     };
     let mut acts =
         vec![act("diff", format!("handover diff {argument}")), act("merge", format!("handover merge {argument}"))];
-    // The work of a whole plan cannot be sent back; its tasks can.
+    // The work of a whole plan cannot be sent back. A person sends back the tasks of the plan instead.
     if plan.is_none() {
         acts.push(act("send_back", format!("handover send-back {argument} \"...\"")));
     }
     let title = format!("Ready: {named}{BETWEEN}{result}{BETWEEN}{size}");
     let words = ItemWords::new(title, vec![Some(who), Some(decided(check))], acts);
-    // The result and the size stay readable when the name is long.
+    // Shorten the name and not the result or the size, so that these two stay readable in a short line.
     let room = TITLE_CHARS_MAX.saturating_sub(format!("ready to merge: , {result}, {size}").chars().count());
     let headline = format!("ready to merge: {}, {result}, {size}", cut(name, room));
     ItemWords { note: Some(String::new()), ..words.headline(headline) }
@@ -240,7 +242,8 @@ fn make_pass(command: &str) -> AttentionAct {
     act("add", format!("handover add \"Make {} pass\"", decided(command).replace('"', "'")))
 }
 
-/// Returns the commands about a task. Commands that need a text end with a place for it.
+/// Returns the commands that a person can give about a task. A command that needs a text ends with `"..."` as a
+/// placeholder.
 fn acts(task: Option<&TaskLabel>, verbs: &[&'static str]) -> Vec<AttentionAct> {
     let Some(task) = task else { return Vec::new() };
     let command = |verb: &&'static str| {
@@ -251,12 +254,12 @@ fn acts(task: Option<&TaskLabel>, verbs: &[&'static str]) -> Vec<AttentionAct> {
     verbs.iter().map(command).collect()
 }
 
-/// Returns how many tasks wait, as a part of a sentence: `2 tasks behind it`.
+/// Returns the number of tasks that wait, as a part of a sentence: `2 tasks behind it`.
 fn behind(tasks: u32, place: &str) -> Option<String> {
     (tasks > 0).then(|| format!("{} {place}", count(tasks, "task")))
 }
 
-/// Returns the effect of an item as a sentence: `2 tasks wait behind it.`
+/// Returns a sentence that says how many tasks wait for this task: `2 tasks wait behind it.`
 fn effect(tasks: u32) -> String {
     format!("{} behind it.", verb(tasks, "task", "wait"))
 }
@@ -277,7 +280,7 @@ fn age(ms: u64) -> String {
     words::age(Timestamp(0), Timestamp(i64::try_from(ms).unwrap_or(i64::MAX)))
 }
 
-/// Returns the first line of a text of a program, cut to a bearable length. Returns `None` for an empty text.
+/// Returns the first line of a program's text, cut to `PART_CHARS_MAX` characters. Returns `None` for an empty text.
 fn part(text: &str) -> Option<String> {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
     Some(cut(&decided(line), PART_CHARS_MAX))

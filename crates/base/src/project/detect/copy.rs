@@ -8,21 +8,21 @@ use std::path::Path;
 
 use super::pattern::{PathPattern, parts};
 
-/// The name of the file with the patterns. It is in the root of the repository.
+/// The name of the file with the patterns of ignored files to copy. It is in the root of the repository.
 pub const INCLUDE_FILE: &str = ".worktreeinclude";
 
-/// The most files that are copied into a worktree; more files are an error. The settings and secrets of a project are
-/// only a handful of files.
+/// The maximum number of files that are copied into a worktree; more files are an error. The settings and secrets of a
+/// project are only a handful of files.
 pub const FILES_MAX: usize = 1_000;
 
-/// The most bytes that all copied files may have together; more bytes are an error.
+/// The maximum number of bytes that all copied files may have together; more bytes are an error.
 pub const BYTES_MAX: u64 = 64 << 20;
 
 /// Folders whose files are never copied. Git, the setup commands or a build create these folders in the worktree, and a
 /// copy from the person's checkout would be wrong there.
 const NEVER: &[&str] = &[".git", "node_modules", ".venv", "target"];
 
-/// The patterns that choose the files to copy.
+/// The patterns that choose the ignored files to copy into a worktree.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CopyPatterns {
     patterns: Vec<CopyPattern>,
@@ -78,8 +78,8 @@ impl CopyPatterns {
         }
     }
 
-    /// Tells whether the patterns choose a file, by the rules of git: when they choose a folder, they choose all files
-    /// in it.
+    /// Returns true when the patterns choose a file. As in git, a pattern that chooses a folder chooses all files in
+    /// it.
     fn choose(&self, path: &str) -> bool {
         let parts = parts(path);
         (1..=parts.len()).any(|count| self.judge(&parts[..count], count < parts.len()))
@@ -116,6 +116,13 @@ pub fn files_to_copy<'f>(
     }
 }
 
+/// Returns the ignored folders whose files git must list, because a pattern can choose one of them. Leaves out folders
+/// whose files are never copied. `ignored` has the form that `files_to_copy` takes.
+pub fn folders_to_list<'f>(ignored: impl IntoIterator<Item = &'f str>) -> Vec<&'f str> {
+    let folders = ignored.into_iter().filter_map(|path| path.strip_suffix('/'));
+    folders.filter(|folder| is_allowed(&format!("{folder}/file"))).collect()
+}
+
 /// Returns the size of a regular file below `root`. Returns `None` for anything else, and for a file that is reached
 /// through a link.
 pub fn regular_file_bytes(root: &Path, path: &str) -> Option<u64> {
@@ -129,8 +136,8 @@ pub fn regular_file_bytes(root: &Path, path: &str) -> Option<u64> {
     last
 }
 
-/// Tells whether a path may be copied when a pattern chooses it. A path may not be copied when it is in a folder of
-/// `NEVER` or in Handover's state folder, or when it has a part such as `..`.
+/// Returns true when a path may be copied at all. A path in a folder of `NEVER`, a path in Handover's state folder, and
+/// a path with a part such as `..` may not be copied.
 fn is_allowed(path: &str) -> bool {
     let parts: Vec<&str> = path.split('/').collect();
     let is_plain = parts.iter().all(|part| !["", ".", ".."].contains(part));
@@ -164,7 +171,7 @@ fn without_spaces_at_end(line: &str) -> &str {
     if escapes % 2 == 1 && trimmed.len() < line.len() { &line[..=trimmed.len()] } else { trimmed }
 }
 
-/// Returns the problem that too many files are chosen. It names the folder that holds the most of them.
+/// Returns the error for too many files to copy. It names the folder that holds the most of them.
 fn too_many(chosen: &[(&str, u64)]) -> CopyProblem {
     let folder = |path: &str| path.rsplit_once('/').map_or(".", |(folder, _)| folder).to_owned();
     let mut counts = std::collections::BTreeMap::<String, usize>::new();

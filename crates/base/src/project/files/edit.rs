@@ -1,9 +1,9 @@
-//! Changes the text of a settings file and keeps everything else that a person wrote there: comments, order, spelling.
-//! Nothing here reads or writes a file.
+//! Changes the text of a settings file. Comments, order and spelling that a person wrote stay as they are. The
+//! functions work on texts; they read and write no file.
 
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Value};
 
-use crate::project::settings::DetectedAgent;
+use crate::project::settings::{DetectedAgent, SettingsFiles};
 
 /// The reason why a settings file is not changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -18,11 +18,91 @@ pub enum EditProblem {
     NoSection(&'static str, &'static str),
     #[error("the command names no program")]
     NoProgram,
+    #[error("there is already an agent `{0}` in .handover/config.toml; use another name")]
+    NameOfTeam(String),
+    #[error("`checks` in .handover/local.toml wins over .handover/config.toml; change it there")]
+    OwnChecks,
 }
 
-/// Returns the text of `local.toml` with one more agent: a program that gets the task as text. Returns the same text
-/// when it has this agent already.
+/// An agent that a person adds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AddedAgent {
+    /// Any program. It gets the task as text.
+    Plain { name: String, command: Vec<String> },
+    /// A client for which Handover has an adapter.
+    Client(DetectedAgent),
+}
+
+impl AddedAgent {
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Plain { name, .. } => name,
+            Self::Client(agent) => &agent.slug,
+        }
+    }
+
+    pub fn command(&self) -> &[String] {
+        match self {
+            Self::Plain { command, .. } => command,
+            Self::Client(agent) => &agent.command,
+        }
+    }
+
+    /// Returns the agent as a section of `local.toml`.
+    fn section(&self) -> String {
+        match self {
+            Self::Plain { name, command } => format!(
+                "[[agent]]\nslug = {}\nadapter = \"exec\"\ncommand = {}\noutput = \"plain\"\n",
+                Value::from(name),
+                list(command)
+            ),
+            Self::Client(agent) => format!(
+                "[[agent]]\nslug = {}\nadapter = {}\ncommand = {}\nmax_parallel = {}\n",
+                Value::from(&agent.slug),
+                Value::from(agent.adapter.name()),
+                list(&agent.command),
+                agent.max_parallel
+            ),
+        }
+    }
+}
+
+/// Returns the settings files with one more agent in `local.toml`. Agents that only exist because their programs are
+/// installed are written there first, because they count only as long as no file names an agent.
+pub fn with_agent(files: &SettingsFiles, agent: &AddedAgent) -> Result<SettingsFiles, EditProblem> {
+    let team = read(&files.config)?;
+    let slugs = |document: &DocumentMut| -> Vec<String> {
+        let agents = document.get("agent").and_then(Item::as_array_of_tables);
+        let slug = |table: &toml_edit::Table| Some(table.get("slug")?.as_str()?.to_owned());
+        agents.map(|agents| agents.iter().filter_map(slug).collect()).unwrap_or_default()
+    };
+    if slugs(&team).iter().any(|slug| slug == agent.name()) {
+        return Err(EditProblem::NameOfTeam(agent.name().to_owned()));
+    }
+    let detected = if team.contains_key("agent") { &[] } else { files.detected.agents.as_slice() };
+    let local = one_added(&agents_written(&files.local, detected)?, agent)?;
+    Ok(SettingsFiles { local, ..files.clone() })
+}
+
+/// Returns the settings files in which this command is the only check, in `config.toml`.
+pub fn with_check(files: &SettingsFiles, command: &[String]) -> Result<SettingsFiles, EditProblem> {
+    let own = read(&files.local)?;
+    let verify = own.get("verify").and_then(Item::as_table_like);
+    if verify.is_some_and(|verify| verify.contains_key("checks")) {
+        return Err(EditProblem::OwnChecks);
+    }
+    let config = check_set(&files.config.replace(super::first::NO_CHECK_LINE, ""), command)?;
+    Ok(SettingsFiles { config, ..files.clone() })
+}
+
+/// Returns the text of `local.toml` with one more agent, whose program gets the task as text. Returns the text
+/// unchanged when it already has this agent.
 pub fn agent_added(local: &str, name: &str, command: &[String]) -> Result<String, EditProblem> {
+    one_added(local, &AddedAgent::Plain { name: name.to_owned(), command: command.to_vec() })
+}
+
+fn one_added(local: &str, agent: &AddedAgent) -> Result<String, EditProblem> {
+    let (name, command) = (agent.name(), agent.command());
     if !engine::agent::is_slug(name) || engine::agent::is_reserved(name) {
         return Err(EditProblem::Name(name.to_owned()));
     }
@@ -45,37 +125,24 @@ pub fn agent_added(local: &str, name: &str, command: &[String]) -> Result<String
         }
         Some(_) => return Err(EditProblem::NoSection("agent", "[[agent]]")),
     }
-    let section = format!(
-        "[[agent]]\nslug = {}\nadapter = \"exec\"\ncommand = {}\noutput = \"plain\"\n",
-        Value::from(name),
-        list(command)
-    );
-    Ok(appended(local, &section))
+    Ok(appended(local, &agent.section()))
 }
 
-/// Returns the text of `local.toml` with these installed programs as agents. Returns the same text when it has agents
-/// already.
+/// Returns the text of `local.toml` with these installed programs as agents. Returns the text unchanged when it already
+/// has agents.
 ///
-/// As soon as a file names one agent, the installed programs are no longer agents by themselves. So write them down
-/// before the first `agent_added`.
+/// As soon as a settings file names one agent, installed programs are no longer used as agents automatically. So call
+/// this function before the first call of `agent_added`.
 pub fn agents_written(local: &str, agents: &[DetectedAgent]) -> Result<String, EditProblem> {
     if read(local)?.contains_key("agent") {
         return Ok(local.to_owned());
     }
-    let section = |agent: &DetectedAgent| {
-        format!(
-            "[[agent]]\nslug = {}\nadapter = {}\ncommand = {}\nmax_parallel = {}\n",
-            Value::from(&agent.slug),
-            Value::from(agent.adapter.name()),
-            list(&agent.command),
-            agent.max_parallel
-        )
-    };
+    let section = |agent: &DetectedAgent| AddedAgent::Client(agent.clone()).section();
     Ok(agents.iter().fold(local.to_owned(), |text, agent| appended(&text, &section(agent))))
 }
 
-/// Returns the text of `config.toml` in which this command is the only check. Returns the same text when it is the only
-/// check already.
+/// Returns the text of `config.toml` with this command as the only check. Returns the text unchanged when the command
+/// is already the only check.
 pub fn check_set(config: &str, command: &[String]) -> Result<String, EditProblem> {
     if command.first().is_none_or(|program| program.trim().is_empty()) {
         return Err(EditProblem::NoProgram);
@@ -93,7 +160,7 @@ pub fn check_set(config: &str, command: &[String]) -> Result<String, EditProblem
                 return Ok(config.to_owned());
             }
             let mut value = Value::Array(checks);
-            // The key is not inserted again, because the comment above it belongs to it.
+            // Change the value and keep the key, because a comment above the key would be lost with the key.
             match section.get_mut("checks") {
                 Some(before) => {
                     if let Item::Value(old) = before {
@@ -110,7 +177,7 @@ pub fn check_set(config: &str, command: &[String]) -> Result<String, EditProblem
     }
 }
 
-/// Tells whether a list of checks has only this command. Its limits do not matter.
+/// Returns true when a list of checks has only this command. The time limit of the command is not compared.
 fn is_only(checks: Option<&Item>, command: &[String]) -> bool {
     let Some(checks) = checks.and_then(Item::as_array).filter(|checks| checks.len() == 1) else { return false };
     let found = checks.get(0).and_then(Value::as_inline_table).and_then(|check| check.get("command")?.as_array());
@@ -131,7 +198,7 @@ fn words(command: &[String]) -> Array {
     command.iter().map(String::as_str).collect()
 }
 
-/// Returns a list of texts as TOML.
+/// Returns a list of texts in the syntax of TOML.
 pub(super) fn list(texts: &[String]) -> String {
     Value::Array(words(texts)).to_string()
 }

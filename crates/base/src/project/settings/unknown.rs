@@ -1,26 +1,32 @@
-//! The message for a settings file that cannot be parsed. An unknown key is named with its line and the nearest key
-//! that exists.
+//! Writes the error message for a settings file that cannot be parsed. For an unknown key or value, the message has its
+//! line and the most similar known key or value.
 
 use super::SettingsText;
 
-/// Returns the message for a person.
+/// Returns the error message for a person.
 pub(super) fn told(text: &str, error: &toml::de::Error) -> String {
-    let Some((key, known)) = unknown_key(error.message()) else { return error.to_string() };
+    let (noun, found) = match (unknown(error.message(), "field"), unknown(error.message(), "variant")) {
+        (Some(key), _) => ("key", key),
+        (None, Some(word)) => ("word", word),
+        (None, None) => return error.to_string(),
+    };
+    let (typed, known) = found;
     let line = error
         .span()
-        .map_or_else(|| line_of(text, &key), |span| 1 + text[..span.start.min(text.len())].matches('\n').count());
-    let near = nearest(&key, &known).map(|near| format!("; did you mean `{near}`?"));
-    let keys = || format!("; the keys here are {}", known.join(", "));
-    format!("line {line}: there is no key `{key}`{}", near.unwrap_or_else(keys))
+        .map_or_else(|| line_of(text, &typed), |span| 1 + text[..span.start.min(text.len())].matches('\n').count());
+    let near = nearest(&typed, &known).map(|near| format!("; did you mean `{near}`?"));
+    let all = || format!("; the {noun}s here are {}", known.join(", "));
+    format!("line {line}: there is no {noun} `{typed}`{}", near.unwrap_or_else(all))
 }
 
-/// Returns the line of a key. The parser does not know it when both settings files were joined before.
+/// Returns the line of a key. The parser cannot tell the line when it parsed both settings files together.
 fn line_of(text: &str, key: &str) -> usize {
     let sets = |line: &str| line.trim_start().strip_prefix(key).is_some_and(|rest| rest.trim_start().starts_with('='));
-    1 + text.lines().position(sets).unwrap_or_default()
+    let is_value = |line: &str| line.contains(&format!("\"{key}\""));
+    1 + text.lines().position(sets).or_else(|| text.lines().position(is_value)).unwrap_or_default()
 }
 
-/// Looks for mistakes in `local.toml` alone. An agent there may lack keys that the agent with this slug has in
+/// Checks `local.toml` alone. A missing key is no error here, because an agent of `local.toml` may have this key in
 /// `config.toml`.
 pub(super) fn look(text: &str) -> Result<(), String> {
     match toml::from_str::<SettingsText>(text) {
@@ -30,12 +36,13 @@ pub(super) fn look(text: &str) -> Result<(), String> {
     }
 }
 
-/// Returns the unknown key that the parser found, and the keys that it knows there. The parser has no other form for
-/// them than its message: unknown field `x`, expected one of `a`, `b`.
-fn unknown_key(message: &str) -> Option<(String, Vec<String>)> {
-    let (key, rest) = message.strip_prefix("unknown field `")?.split_once('`')?;
+/// Returns the unknown key (`field`) or value (`variant`) that the parser found, and the keys or values that are
+/// allowed there. Both are taken from the text of the parser's error, because the parser gives them in no other form:
+/// unknown field `x`, expected one of `a`, `b`.
+fn unknown(message: &str, kind: &str) -> Option<(String, Vec<String>)> {
+    let (typed, rest) = message.strip_prefix(&format!("unknown {kind} `"))?.split_once('`')?;
     let known = rest.split('`').skip(1).step_by(2).map(str::to_owned).collect();
-    Some((key.to_owned(), known))
+    Some((typed.to_owned(), known))
 }
 
 /// Returns the known key that a person probably meant: the one with the fewest different letters, if at most a third of
@@ -74,6 +81,7 @@ mod tests {
             ("[verify]\nchecks = [{ command = [\"a\"], second = 1 }]", "did you mean `seconds`?"),
             ("[env]\nkeep = []", "line 2: there is no key `keep`; the keys here are pass, drop"),
             ("verfy = 1", "line 1: there is no key `verfy`; did you mean `verify`?"),
+            ("[routes]\nspec_gab = \"pm\"", "there is no word `spec_gab`; did you mean `spec_gap`?"),
         ];
         for (text, told) in rows {
             let problem = parse(text).err().unwrap_or_default();

@@ -11,9 +11,9 @@ use super::worktree::{command_problem, source, ten_minutes};
 pub struct VerifySettings {
     pub checks: Vec<VerifyCheck>,
     pub checks_source: SettingSource,
-    /// The number of further runs of a failing check on the same tree before its failure counts.
+    /// The number of times that a failing check runs again on the same files before the failure counts.
     pub retries: u32,
-    /// The most checks that run at once, for all agents together.
+    /// The maximum number of checks that run at the same time, for all agents together.
     pub parallel: u32,
     pub recheck: RecheckRule,
 }
@@ -32,29 +32,36 @@ pub struct VerifyCheck {
     pub folder: String,
 }
 
+impl VerifyCheck {
+    /// Returns a check with the default time that runs after each task, in the root of the repository.
+    pub fn of_command(command: Vec<String>) -> Self {
+        Self { command, seconds: ten_minutes(), when: CheckMoment::Task, folder: String::new() }
+    }
+}
+
 /// The moment at which a check runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CheckMoment {
-    /// After each task.
+    /// The check runs after each task.
     #[default]
     Task,
-    /// Once, on the result of all tasks.
+    /// The check runs once, on the merged result of all tasks.
     End,
 }
 
-/// The rule that says whether the checks run again when other work was merged since they passed.
+/// The rule that decides if the checks run again after other work was merged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RecheckRule {
     #[default]
     Always,
-    /// Only if both sides changed one file.
+    /// The checks run again only when both the task and the merged work changed the same file.
     Files,
 }
 
-/// The content of `[verify]`. A missing list of checks has another meaning than an empty one: the detected check
-/// applies.
+/// The text of the section `[verify]`. A missing list of checks means that the detected check applies; an empty list
+/// means that no check applies.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct VerifyText {
@@ -68,7 +75,7 @@ struct VerifyText {
 const RETRIES_DEFAULT: u32 = 1;
 /// The largest `retries`; a larger value is an error. A check that fails so often is broken.
 const RETRIES_MAX: u32 = 10;
-/// The checks that run at once when the settings name no other number.
+/// The number of checks that run at the same time when the settings name no other number.
 const PARALLEL_DEFAULT: u32 = 2;
 /// The largest `parallel`; a larger value is an error.
 const PARALLEL_MAX: u32 = 64;

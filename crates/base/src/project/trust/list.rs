@@ -1,6 +1,7 @@
 //! The list of items that a person accepts: each setting that runs a program or widens access, and each script, in a
 //! fixed order.
 
+mod further;
 pub(super) mod work;
 
 use serde_json::{Value, json};
@@ -14,20 +15,20 @@ use gate::GateDecision;
 use wire::visible::redacted;
 
 /// The rule that says which changes of a setting widen access. Such a change waits for a person; any other change takes
-/// effect at once.
+/// effect immediately.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum ItemOrder {
-    /// A permission: a new or changed value waits for a person; its removal takes effect at once.
+    /// The setting is a permission. A new or changed value waits for a person; the removal takes effect immediately.
     Grant,
-    /// A permission whose removal can also widen access: every change waits for a person.
+    /// The setting is a permission whose removal can also widen access. Every change waits for a person.
     Fixed,
-    /// An upper bound: a lower number takes effect at once, a higher one waits for a person.
+    /// The setting is an upper bound. A lower number takes effect immediately; a higher number waits for a person.
     Bound(f64),
-    /// A requirement with a strength: a new or stronger one takes effect at once; a weaker one, or its removal, waits
-    /// for a person. A different value of the same strength also waits, because neither value is stricter.
+    /// The setting is a requirement with a strength. A new or stronger requirement takes effect immediately. A weaker
+    /// one, a removal, or another value of the same strength waits for a person.
     Demand(u8),
-    /// An item that a person sees and accepts, but whose change does not wait for a person. Example: the script of a
-    /// check, which is compared with its accepted content when the check runs.
+    /// A person sees and accepts the item, but a change does not wait for a person. Example: the script of a check,
+    /// which is compared with its accepted content when the check runs.
     Noted,
 }
 
@@ -38,13 +39,13 @@ pub struct TrustItem {
     pub key: &'static str,
     /// The name that distinguishes items of the same key: the name of an agent or of a contract, or a member of a list.
     pub subject: String,
-    /// The complete value, including secrets. It is only hashed and compared, never shown.
+    /// The complete value of the setting or script, including secrets. It is only hashed and compared, never shown.
     pub value: Value,
-    /// The line that shows the item to a person, without secrets.
+    /// The line that shows the setting or script to a person, without secrets.
     pub text: String,
     /// True when no file sets the value, so that the default applies.
     pub is_default: bool,
-    /// The origin of the value: a settings file, or this machine and the files of the repository.
+    /// The origin of the value: a settings file, or the detection on this machine.
     pub source: SettingSource,
     pub(super) order: ItemOrder,
 }
@@ -89,7 +90,8 @@ impl TrustList {
         Self(list.0)
     }
 
-    /// Returns the hash of the list. Two settings files that ask a person to accept the same items have the same hash.
+    /// Returns the hash of the list of items that a person must accept. Two settings files with the same items have the
+    /// same hash.
     pub fn sha256(&self) -> String {
         let mut whole = Sha256::new();
         for item in &self.0 {
@@ -98,7 +100,8 @@ impl TrustList {
         crate::ground::digest::hexadecimal(&whole.finalize())
     }
 
-    /// Returns the lines that show the list to a person, without the items that have their default value.
+    /// Returns the lines that show the items to a person who must accept them. Items with their default value are left
+    /// out.
     pub fn lines(&self) -> Vec<String> {
         self.0.iter().filter(|item| !item.is_default).map(|item| item.text.clone()).collect()
     }
@@ -287,8 +290,8 @@ impl AcceptedItems {
                 self.add(("contract.*.schema", name), json!(schema), text, ItemOrder::Demand(1));
             }
         }
-        // A schema in a new file only adds requirements for outputs, so it takes effect at once. A changed schema may
-        // require less, so it waits for a person.
+        // A schema in a new file only adds requirements for outputs, so it takes effect immediately. A changed schema
+        // may require less, so it waits for a person.
         for (name, text) in &settings.team.schemas {
             let Ok(text) = text else { continue };
             let hash = crate::ground::digest::sha256(text.as_bytes());

@@ -25,12 +25,12 @@ const MISSING: &str = "missing";
 const NO_FILE: &str = "no file";
 const TOO_LARGE: &str = "too large";
 
-/// The scripts that commands name, by their path relative to the folder in which the command runs, with the hashes of
-/// their contents.
+/// The scripts that commands name, with the hashes of their contents. The key is the path of the script relative to the
+/// root of the worktree.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScriptMarks(pub BTreeMap<String, ScriptRecord>);
 
-/// The contents of one script that a person accepted.
+/// The accepted contents of one script. A person may have accepted several versions of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScriptRecord {
     /// The SHA-256 of each accepted content of the script, or a word such as `missing` when there was no content to
@@ -113,7 +113,7 @@ impl ScriptMarks {
 pub struct ScriptFolders<'a> {
     /// The main worktree, which has the settings.
     pub root: &'a Path,
-    /// The folder in which the command runs: the worktree of a task, or the main worktree.
+    /// The root of the worktree in which the command runs: the worktree of a task, or the main worktree.
     pub runs_in: &'a Path,
 }
 
@@ -154,7 +154,7 @@ fn scripts(
         let is_named = known.contains(name.as_str())
             // A file that does not exist now is no script. If it is created later, it counts as changed.
             || path.exists() && match place {
-                words::WordSpot::Program => text.contains('/'),
+                words::WordSpot::Program => text.contains('/') && !leads_out(folders, &path),
                 words::WordSpot::Script => path.is_file(),
                 words::WordSpot::Whole => path.is_file() && (words::has_script_name(&path) || can_run(&path)),
                 words::WordSpot::Argument => words::has_script_name(&path) || can_run(&path),
@@ -166,6 +166,17 @@ fn scripts(
         }
     }
     found
+}
+
+/// Returns true when a file of the worktree is a link to a program outside of the repository. Such a program belongs to
+/// the machine. The setup of a worktree makes such links: `.venv/bin/python` leads to the Python of the machine.
+fn leads_out(folders: ScriptFolders<'_>, path: &Path) -> bool {
+    if !path.is_symlink() {
+        return false;
+    }
+    let Ok(target) = path.canonicalize() else { return false };
+    let is_inside = |folder: &Path| folder.canonicalize().is_ok_and(|folder| target.starts_with(folder));
+    !is_inside(folders.runs_in) && !is_inside(folders.root)
 }
 
 /// Returns the words of a command, with each script replaced by its absolute path in the main worktree. Leaves the
@@ -216,7 +227,7 @@ fn plain(path: &Path) -> PathBuf {
     parts
 }
 
-/// Tells whether the system can run the file: it is executable or starts with `#!`.
+/// Returns true when the system can run the file: it is executable or starts with `#!`.
 fn can_run(path: &Path) -> bool {
     let Ok(found) = std::fs::metadata(path) else { return false };
     if !found.is_file() {
@@ -265,8 +276,8 @@ pub(super) fn mark(path: &Path) -> String {
     })
 }
 
-/// The most bytes of a script's beginning that are stored or shown. The rest of a longer script is compared only by its
-/// hash.
+/// The maximum number of bytes from the beginning of a script that are stored or shown. The hash of a script covers its
+/// whole content.
 pub const BEGINNING_BYTES: u64 = 64 << 10;
 
 /// Returns the beginning of a file as text; of a manifest (such as `package.json`) the part that lists commands to run.
@@ -278,8 +289,8 @@ pub fn beginning(path: &Path) -> Option<String> {
     Some(text)
 }
 
-/// Returns the text of a file that a check reads, up to the size that an accepted file may have. Returns `None` when
-/// there is no such file.
+/// Returns the text of a file, at most its first `BYTES_MAX` bytes. Returns `None` when the path is not a regular file
+/// or cannot be read.
 pub(super) fn whole(path: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&first_bytes(path, BYTES_MAX)?).into_owned())
 }
@@ -293,7 +304,7 @@ fn first_bytes(path: &Path, bytes_max: u64) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Tells whether two equal marks (hashes or words such as `missing`) mean equal contents. Two files with the mark
+/// Returns true when two equal marks (hashes or words such as `missing`) mean equal contents. Two files with the mark
 /// `too large` may differ, so this mark never counts as accepted.
 fn is_content(mark: &str) -> bool {
     is_hash(mark) || mark == MISSING

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::runners::{self, RunnerCall};
 
-/// The most words of one command that are examined; further words are ignored.
+/// The maximum number of words of one command that are examined. Further words are ignored.
 const ATOMS_MAX: usize = 2_000;
 
 /// One word of a command, with its possible meaning.
@@ -70,9 +70,12 @@ const INTERPRETERS: &[&str] = &[
 /// Options of interpreters after which no script file follows: the next word is code (`sh -c CODE`) or the name of a
 /// module (`python -m NAME`).
 const TEXT_OPTIONS: &[&str] = &["-c", "-e", "-m", "-p", "-E", "--eval", "--print", "-Command"];
+/// Words of a shell that stand before a program: `! test -e x`, `if test -e x`.
+const KEYWORDS: &[&str] = &["!", "if", "then", "elif", "else", "while", "until", "do", "time"];
 /// Programs that read, compare or write the files among their arguments, but never run them.
 const READERS: &[&str] = &[
     "[",
+    "[[",
     "test",
     "true",
     "false",
@@ -135,13 +138,13 @@ const ENDINGS: &[&str] = &[
     "lua", "r", "jl", "ps1", "bat", "cmd", "tcl", "awk", "mk", "jar", "groovy", "gradle", "kts", "exs", "nu",
 ];
 
-/// Tells whether a file has an extension of scripts, such as `.sh`.
+/// Returns true when a file has an extension of scripts, such as `.sh`.
 pub(super) fn has_script_name(path: &Path) -> bool {
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     ENDINGS.iter().any(|known| known.eq_ignore_ascii_case(ending))
 }
 
-/// A command, split into words.
+/// The words of a command, and the calls of known programs in it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct CommandWords {
     pub(super) atoms: Vec<Atom>,
@@ -184,8 +187,8 @@ struct WordReader {
     program: Option<String>,
     /// True when the next word that is not an option names a script.
     wants_script: bool,
-    /// True after the current command named a program of the `runners` table (such as `make`), so that an option may
-    /// belong to that program.
+    /// True after the word `make`, or another program of the `runners` table, was read in the current command. A
+    /// following option may then belong to that program.
     is_runner: bool,
     /// The kind of the next word, if that word is the value of an option such as `make -C`. `None` otherwise.
     wants_value: Option<RunnerValue>,
@@ -213,8 +216,8 @@ impl WordReader {
             self.wants_value = None;
             for word in command.split(|letter: char| letter.is_whitespace() || is_quote(letter)) {
                 let word = word.strip_prefix("PWD/").unwrap_or(word);
-                // `{PWD}/ci/check.sh` and `$(pwd)/ci/check.sh` were split before the slash, so the word may be a
-                // relative path.
+                // `${PWD}/ci/check.sh` and `$(pwd)/ci/check.sh` are split at the bracket before the slash. So a word
+                // such as `/ci/check.sh` may also be a path relative to the current folder.
                 if let Some(rest) = word.strip_prefix('/').filter(|rest| !rest.is_empty()) {
                     self.word(rest);
                 }
@@ -232,8 +235,8 @@ impl WordReader {
             return;
         }
         let Some(program) = self.program.clone() else {
-            // Skip a variable in front of the program: `NAME=value program`.
-            if word.contains('=') && !word.contains('/') {
+            // Skip a variable or a word of the shell in front of the program: `NAME=value program`.
+            if KEYWORDS.contains(&word) || word.contains('=') && !word.contains('/') {
                 return;
             }
             self.program = Some(base(word).to_owned());
@@ -288,7 +291,7 @@ impl WordReader {
     }
 
     /// Handles a word that is an option of the last program that `run` recorded: `-C folder`, `-Cfolder`, `--file x` or
-    /// `--file=x`. Returns whether the word is such an option.
+    /// `--file=x`. Returns true when the word is such an option.
     fn runner_option(&mut self, word: &str) -> bool {
         let call = self.found.runs.last().filter(|_| self.is_runner);
         let Some(runner) = call.map(|call| call.runner) else { return false };
@@ -330,7 +333,7 @@ fn base(word: &str) -> &str {
     word.rsplit('/').next().unwrap_or(word)
 }
 
-/// Tells whether a word is the name of an interpreter, with or without a version: `python3.12`.
+/// Returns true when a word is the name of an interpreter, with or without a version: `python3.12`.
 fn is_interpreter(word: &str) -> bool {
     let name = base(word);
     let plain = name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');

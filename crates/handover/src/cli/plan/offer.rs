@@ -13,14 +13,14 @@ use handover::plan_file::make_workflow;
 use super::super::{run, say};
 use super::{OfferedPlan, editor, table};
 
-/// The folder below the state folder in which drafts are saved.
+/// The folder, inside the project's state folder, in which drafts of plans are saved.
 const FOLDER: &str = "plans";
 
-/// A plan that a person decides about.
+/// A plan that is shown to a person, who starts it, edits it or quits.
 pub(super) struct PlanOffer<'a> {
     pub(super) office: &'a Office,
     pub(super) draft: OfferedPlan,
-    /// The file that has the plan already. `None` until a draft is saved.
+    /// The file in which the plan is saved. `None` until a draft is saved for the first time.
     pub(super) file: Option<PathBuf>,
 }
 
@@ -51,7 +51,7 @@ impl PlanOffer<'_> {
         let visitor = Visitor { author: self.draft.author.clone(), ..Visitor::person() };
         let workflow = make_workflow(&self.office.desk, &visitor, &self.draft.plan).await?;
         say(&format!("workflow {workflow}"))?;
-        run::run(self.office, &run::RunArguments::of_workflow(workflow)).await
+        Box::pin(run::run(self.office, &run::RunArguments::of_workflow(workflow))).await
     }
 
     /// Opens the plan in the person's editor until it is valid. Returns false if the person gives up.
@@ -119,7 +119,7 @@ fn answer(question: &str) -> anyhow::Result<Option<String>> {
     Ok((read > 0).then(|| line.trim().to_owned()))
 }
 
-/// Returns the name of a plan as the name of a file.
+/// Turns the name of a plan into a text that can be the name of a file.
 fn slug(name: &str) -> String {
     let mut slug = String::new();
     for letter in name.to_lowercase().chars().take(60) {
@@ -133,7 +133,7 @@ fn slug(name: &str) -> String {
     if slug.is_empty() { "plan".to_owned() } else { slug.to_owned() }
 }
 
-/// Returns a path as one word of a shell command.
+/// Returns a path as one word of a shell command, in quotes if necessary.
 pub(super) fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+=@:,".contains(letter);

@@ -1,4 +1,4 @@
-//! The screen of `handover status` for a person.
+//! Draws the text that `handover status` shows to a person.
 
 use std::fmt::Write as _;
 
@@ -11,19 +11,21 @@ use base::people::workload::{ReadyTask, RunningTask, Workload};
 use super::super::show::plain;
 use super::super::table::{cut, display_width};
 
-/// The column at which the ages of items end, if the screen and the titles allow it.
+/// The column of the screen at which the age of an item ends. On a narrow screen the age ends earlier, and after a long
+/// title later.
 const AGE_END: usize = 71;
-/// The blanks before the second line of an item.
+/// The indentation of the second line of an item on the status screen.
 const INDENT: &str = "        ";
 const GAP: &str = "   ";
-/// The most ready tasks that are named. The rest is counted.
+/// The maximum number of ready tasks that the status screen lists by name. Further ready tasks are only counted.
 const READY_SHOWN: usize = 10;
-/// The most tasks of today that are named when nothing else is going on.
+/// The maximum number of tasks that `Done today` lists by name. This list is shown only when no task runs and no item
+/// needs the person.
 const DONE_SHOWN: usize = 5;
-/// The columns for what an agent does.
+/// The width, in columns, for the name of the task that an agent works on.
 const DOING: usize = 30;
 
-/// The width of the screen, and the clock by which times are shown.
+/// The size of the status screen, and the clock by which it shows times.
 pub(super) struct StatusScreen {
     pub(super) width: usize,
     pub(super) clock: LocalClock,
@@ -54,6 +56,10 @@ impl StatusScreen {
             text.push('\n');
         } else if !is_quiet {
             text.push_str("Nothing is running.\n\n");
+        }
+        for plan in &work.stalled {
+            let line = format!("Stalled  {}: {}", plain(&plan.name), plan.words());
+            let _ = writeln!(text, "{}", cut(&line, self.width));
         }
         text.push_str(&self.ready(&work.ready));
         text.push_str(&if is_quiet { self.done(work) } else { today(work) });
@@ -103,7 +109,7 @@ impl StatusScreen {
         self.wrapped("Ready  ", "       ", " · ", named.chain(more))
     }
 
-    /// Returns the work of today, one line for each task.
+    /// Returns the newest tasks that were completed today, one line for each task.
     fn done(&self, work: &Workload) -> String {
         let mut text = String::new();
         let skipped = work.done.len().saturating_sub(DONE_SHOWN);
@@ -119,7 +125,8 @@ impl StatusScreen {
         text
     }
 
-    /// Writes parts one after another, and begins a new line where the next part does not fit.
+    /// Joins the parts with `between`, and begins a new line where the next part does not fit the screen. `first`
+    /// stands before the first line, and `next` before every further line.
     fn wrapped(&self, first: &str, next: &str, between: &str, parts: impl Iterator<Item = String>) -> String {
         let (mut text, mut line) = (String::new(), String::new());
         for part in parts {
@@ -139,7 +146,8 @@ impl StatusScreen {
     }
 }
 
-/// Returns the work and the money of today in one line: `Today  6 done, 5 merged, $3.12 and 2 tasks of unknown cost`.
+/// Returns one line about the tasks that were completed today and their cost: `Today  6 done, 5 merged, $3.12 and 2
+/// tasks of unknown cost`.
 fn today(work: &Workload) -> String {
     if work.done.is_empty() {
         return String::new();

@@ -1,4 +1,4 @@
-//! `handover add`: adds tasks to the standing list or to a plan.
+//! `handover add`: adds tasks to a plan or to the standing list, which is the one workflow of a store that never ends.
 
 use std::io::Read as _;
 use std::process::ExitCode;
@@ -6,14 +6,16 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use base::ground::words;
 use base::people::task_choice::TaskPurpose;
+use base::project::task_extra::OWN_CHECKS;
 use clap::Args;
 use engine::id::WorkflowId;
 use engine::limits::{NAME_BYTES_MAX, TEXT_BYTES_MAX};
 use engine::list::{WorkflowFilter, WorkflowQuery};
 use engine::offer::OfferQuery;
+use engine::plan::PlanTask;
 use engine::workflow::WorkflowStatus;
 use engine::world::WorkflowIdNeed;
-use engine::{Caller, Command, Reply};
+use engine::{Caller, Command, Json, Reply};
 use handover::desk::{ToolOutcome, Visitor};
 use handover::office::Office;
 use wire::json::{Object, Value, object};
@@ -29,15 +31,19 @@ The text says what the agent should do. Its first line becomes the name of the t
 own, is checked, and waits until you merge it, send it back or drop it. The words after `add` are one task each, so put a
 sentence in quotes. `-` reads one task from standard input, with as many lines as you like.
 
-Below an agent this command adds tasks with the rights of that agent; only a person or a script starts them with --run.";
+Below an agent this command adds tasks with the rights of that agent; only a person or a script starts them with --run or
+gives them a check of their own with --check.";
 
-/// The most tasks that are counted as ready. People do not need the exact number beyond it.
+/// The maximum number of ready tasks that are counted in one workflow. People do not need to know a higher number
+/// exactly.
 const READY_MAX: usize = 100;
-/// The most workflows that are searched for ready tasks.
+/// The maximum number of workflows in which ready tasks are counted.
 const WORKFLOWS_MAX: u32 = 100;
-/// The number of tasks with the same first line that the list can hold. Each further one gets a number in its name.
+/// The maximum number of tasks with the same name in one workflow. From the second task on, a number is added to the
+/// name, as in `Fix it (2)`.
 const SAME_NAMES_MAX: u32 = 100;
-/// The longest name of a task in characters. A longer first line is cut; the agent gets the full text.
+/// The longest name of a task in characters. The name is the first line of the person's text. A longer line is cut, but
+/// the agent gets the full text.
 const NAME_CHARS_MAX: usize = 120;
 
 const CHOICE: ChoiceText<'_> = ChoiceText { command: "handover add … --after", nothing: "" };
@@ -47,15 +53,19 @@ pub(in crate::cli) struct AddArguments {
     /// The work to do, in quotes; may be repeated, one task each; `-` reads one task from standard input
     #[arg(required = true, value_name = "TEXT")]
     texts: Vec<String>,
-    /// The task starts when these tasks are done, and from their work: numbers or names, separated by commas
+    /// Start the task after these tasks are done, on top of their work: numbers or names, separated by commas
     #[arg(long, value_name = "TASK", value_delimiter = ',')]
     after: Vec<String>,
     /// Only an agent with this role may take the task
     #[arg(long)]
     role: Option<String>,
-    /// The files that the task changes, as a glob; tasks with the same files do not run at once; may be repeated
+    /// The files that the task changes, as a glob; tasks with the same files run one after another; may be repeated
     #[arg(long, value_name = "GLOB")]
     touches: Vec<String>,
+    /// A command that must succeed on the work of this task, in addition to the checks of the project; more than one
+    /// can be given
+    #[arg(long = "check", value_name = "COMMAND")]
+    check: Vec<String>,
     /// Add the task to this plan instead of the list
     #[arg(long, value_name = "PLAN")]
     to: Option<String>,
@@ -67,11 +77,22 @@ pub(in crate::cli) struct AddArguments {
     json: bool,
 }
 
-/// A task that was added.
+/// A task that this command added to a workflow.
 struct AddedTask {
     number: u32,
     id: String,
     name: String,
+}
+
+/// A task that is about to be added.
+#[derive(Debug, Clone, Copy)]
+struct NewTask<'a> {
+    workflow: WorkflowId,
+    name: &'a str,
+    description: Option<&'a str>,
+    asked: &'a AddArguments,
+    /// The names of the tasks that must be done before this task starts.
+    depends_on: &'a [String],
 }
 
 pub(super) async fn run(office: &Office, asked: &AddArguments) -> anyhow::Result<ExitCode> {
@@ -127,8 +148,8 @@ pub(super) async fn run(office: &Office, asked: &AddArguments) -> anyhow::Result
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the standing list, and creates it when the store has none. A program of a runner's turn does not create it:
-/// the tool that adds the task decides whether the program may add one.
+/// Returns the standing list (the workflow for single tasks), and creates it when the store has none. A program that
+/// the runner started may not create it.
 async fn list(office: &Office, visitor: &Visitor) -> anyhow::Result<Result<WorkflowId, ToolError>> {
     let service = office.desk.service();
     if let Some(list) = service.ask(WorkflowIdNeed::Standing).await?.first() {
@@ -139,15 +160,7 @@ async fn list(office: &Office, visitor: &Visitor) -> anyhow::Result<Result<Workf
             "a turn of the runner started this command, and nobody has added a task to the list yet".to_owned();
         return Ok(Err(wire::lifecycle::refusal(&engine::Refusal::NotPermitted { problem })));
     }
-    let caller = Caller {
-        agent: visitor.agent,
-        session: visitor.session,
-        standing: visitor.standing,
-        principal: visitor.principal.clone(),
-        origin: visitor.origin.clone(),
-        ..Caller::with_rights(visitor.rights)
-    };
-    match service.execute(caller, Command::OpenList).await {
+    match service.execute(caller(visitor), Command::OpenList).await {
         Ok(Reply::ListOpened { workflow, .. }) => Ok(Ok(workflow)),
         Ok(reply) => Err(base::Error::unexpected(&reply).into()),
         Err(base::Error::Refused(refusal)) => Ok(Err(wire::lifecycle::refusal(&refusal))),
@@ -155,7 +168,20 @@ async fn list(office: &Office, visitor: &Visitor) -> anyhow::Result<Result<Workf
     }
 }
 
-/// Adds one task through the tool that agents use, too, so that both have the same rules.
+/// Returns the caller for the engine's commands that `handover add` executes itself, without a tool.
+fn caller(visitor: &Visitor) -> Caller {
+    Caller {
+        agent: visitor.agent,
+        session: visitor.session,
+        standing: visitor.standing,
+        principal: visitor.principal.clone(),
+        origin: visitor.origin.clone(),
+        ..Caller::with_rights(visitor.rights)
+    }
+}
+
+/// Adds one task. A task without checks of its own is added by the tool that agents use, so that the same rules hold
+/// for people and agents.
 async fn add(
     office: &Office,
     visitor: &Visitor,
@@ -164,21 +190,15 @@ async fn add(
     text: &str,
 ) -> anyhow::Result<Result<AddedTask, ToolOutcome>> {
     let (name, description) = name_and_description(text);
-    let texts = |texts: &[String]| Value::List(texts.iter().map(|text| text.as_str().into()).collect());
     for number in 1..=SAME_NAMES_MAX {
         let unique = if number == 1 { name.clone() } else { format!("{name} ({number})") };
-        let mut members: Object =
-            vec![("workflow_id".to_owned(), workflow.to_string().into()), ("name".to_owned(), unique.as_str().into())];
-        members.extend(description.as_deref().map(|text| ("description".to_owned(), text.into())));
-        members.extend(asked.role.as_deref().map(|role| ("role".to_owned(), role.into())));
-        if !depends_on.is_empty() {
-            members.push(("depends_on".to_owned(), texts(depends_on)));
-        }
-        if !asked.touches.is_empty() {
-            members.push(("touches".to_owned(), texts(&asked.touches)));
-        }
-        let arguments = Value::Object(members).to_string();
-        let outcome = office.desk.call(visitor, "workflow_add_task", arguments.as_bytes(), None).await;
+        let description = description.as_deref();
+        let task = NewTask { workflow, name: &unique, description, asked, depends_on };
+        let outcome = if asked.check.is_empty() {
+            call_tool(office, visitor, &task).await
+        } else {
+            add_checked(office, visitor, &task).await?
+        };
         match outcome {
             ToolOutcome::Done(reply) => {
                 let number = match reply.get("number") {
@@ -188,7 +208,8 @@ async fn add(
                 let id = reply.get("task_id").and_then(Value::as_text).unwrap_or_default().to_owned();
                 return Ok(Ok(AddedTask { number: number.unwrap_or_default(), id, name: unique }));
             }
-            // The names of a plan's tasks are unique. The list is open for years, so a name may come again.
+            // Each task of a workflow needs its own name. The standing list stays open for years, so a name may come
+            // again. Then try the name with the next number.
             ToolOutcome::Refused(said) if said.code == "DUPLICATE_TASK_NAME" => continue,
             refused @ (ToolOutcome::Refused(_) | ToolOutcome::Failed(_) | ToolOutcome::UnknownTool) => {
                 return Ok(Err(refused));
@@ -198,8 +219,58 @@ async fn add(
     anyhow::bail!("{SAME_NAMES_MAX} tasks have the name {}; choose another one", show::plain(&name))
 }
 
-/// Splits a text into the name of its task and its description. The description has the full text when the name does
-/// not.
+/// Adds a task through the tool that agents use.
+async fn call_tool(office: &Office, visitor: &Visitor, task: &NewTask<'_>) -> ToolOutcome {
+    let NewTask { workflow, name, description, asked, depends_on } = *task;
+    let texts = |texts: &[String]| Value::List(texts.iter().map(|text| text.as_str().into()).collect());
+    let mut members: Object =
+        vec![("workflow_id".to_owned(), workflow.to_string().into()), ("name".to_owned(), name.into())];
+    members.extend(description.map(|text| ("description".to_owned(), text.into())));
+    members.extend(asked.role.as_deref().map(|role| ("role".to_owned(), role.into())));
+    if !depends_on.is_empty() {
+        members.push(("depends_on".to_owned(), texts(depends_on)));
+    }
+    if !asked.touches.is_empty() {
+        members.push(("touches".to_owned(), texts(&asked.touches)));
+    }
+    let arguments = Value::Object(members).to_string();
+    office.desk.call(visitor, "workflow_add_task", arguments.as_bytes(), None).await
+}
+
+/// Adds a task with checks of its own. Agents have no tool for this, because the checks run on the person's machine
+/// without a further question: a person who types a check accepts it.
+async fn add_checked(office: &Office, visitor: &Visitor, task: &NewTask<'_>) -> anyhow::Result<ToolOutcome> {
+    let NewTask { workflow, name, description, asked, depends_on } = *task;
+    let checks: Vec<Vec<String>> = asked.check.iter().map(|text| command_words(text)).collect();
+    let mut task = PlanTask::named(name);
+    task.description = description.map(str::to_owned);
+    task.role.clone_from(&asked.role);
+    task.depends_on = depends_on.to_vec();
+    task.touches.clone_from(&asked.touches);
+    task.extra = Some(Json::from(&serde_json::json!({ OWN_CHECKS: checks })));
+    let add = Command::AddTask { workflow, task: Box::new(task), after: None };
+    match office.desk.service().execute(caller(visitor), add).await {
+        Ok(Reply::TaskAdded { task, number, .. }) => {
+            Ok(ToolOutcome::Done(object([("task_id", task.to_string().into()), ("number", u64::from(number).into())])))
+        }
+        Ok(reply) => Err(base::Error::unexpected(&reply).into()),
+        Err(base::Error::Refused(refusal)) => Ok(ToolOutcome::Refused(wire::lifecycle::refusal(&refusal))),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Returns the words that start a command. If the text has characters that may be special in a shell, they start a
+/// shell that runs the text.
+fn command_words(text: &str) -> Vec<String> {
+    let is_plain = |c: char| c.is_alphanumeric() || " -_./:=,+@%".contains(c);
+    if text.chars().all(is_plain) && !text.trim().is_empty() {
+        return text.split_whitespace().map(str::to_owned).collect();
+    }
+    vec!["sh".to_owned(), "-c".to_owned(), text.to_owned()]
+}
+
+/// Splits a person's text into the name and the description of a task. The name is the first line. If the name is not
+/// the full text, the description is the full text.
 fn name_and_description(text: &str) -> (String, Option<String>) {
     let text = text.trim();
     let first = text.lines().next().unwrap_or_default().trim();
@@ -208,7 +279,7 @@ fn name_and_description(text: &str) -> (String, Option<String>) {
         first.to_owned()
     } else {
         let cut: String = first.chars().take(NAME_CHARS_MAX - 1).collect();
-        // Cut at a space, so that no half word is left.
+        // Cut the name of the task at a space, so that it does not end with half a word.
         let cut = cut.rsplit_once(' ').map_or(cut.as_str(), |(words, _)| words);
         format!("{cut}…")
     };
@@ -265,6 +336,18 @@ async fn ready(office: &Office) -> anyhow::Result<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_check_runs_in_a_shell_only_when_it_needs_one() {
+        for (text, words) in [
+            ("npm test", vec!["npm", "test"]),
+            ("  cargo test -p base --test=x ", vec!["cargo", "test", "-p", "base", "--test=x"]),
+            ("grep -q 'a b' x && true", vec!["sh", "-c", "grep -q 'a b' x && true"]),
+            ("test $HOME", vec!["sh", "-c", "test $HOME"]),
+        ] {
+            assert_eq!(command_words(text), words, "{text}");
+        }
+    }
 
     #[test]
     fn the_first_line_is_the_name_and_a_longer_text_is_the_description() {

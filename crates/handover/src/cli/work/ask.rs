@@ -1,4 +1,4 @@
-//! Questions to the person at the terminal.
+//! Asks questions to the person at the terminal, and reads the answers.
 
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
 
@@ -9,12 +9,12 @@ const TRIES_MAX: usize = 3;
 
 /// Tells whether a person can be asked: standard input and standard error are a terminal, and no agent started this
 /// process. Questions go to standard error, so that standard output stays free for results.
-pub(super) fn can_ask() -> bool {
+pub(in crate::cli) fn can_ask() -> bool {
     std::io::stderr().is_terminal() && person::at_a_terminal().is_ok()
 }
 
 /// Asks a question with yes as the default answer. The end of the input counts as no.
-pub(super) fn agrees(question: &str) -> anyhow::Result<bool> {
+pub(in crate::cli) fn agrees(question: &str) -> anyhow::Result<bool> {
     for _ in 0..TRIES_MAX {
         let Some(answer) = answer(&format!("{question} [Y/n] "))? else { return Ok(false) };
         match answer.to_lowercase().as_str() {
@@ -26,7 +26,7 @@ pub(super) fn agrees(question: &str) -> anyhow::Result<bool> {
     Ok(false)
 }
 
-/// Asks for one of `count` rows, which are numbered from 1. Returns the position of the chosen row, or `None` when the
+/// Asks the person for one of these numbers. Returns the position of the chosen number in `numbers`, or `None` when the
 /// person chose none.
 pub(super) fn chooses(question: &str, numbers: &[u32]) -> anyhow::Result<Option<usize>> {
     for _ in 0..TRIES_MAX {
@@ -42,7 +42,7 @@ pub(super) fn chooses(question: &str, numbers: &[u32]) -> anyhow::Result<Option<
     Ok(None)
 }
 
-/// Returns one line of the person, or `None` at the end of the input.
+/// Prints a question and returns the line that the person types, or `None` at the end of the input.
 fn answer(question: &str) -> anyhow::Result<Option<String>> {
     let mut out = std::io::stderr().lock();
     write!(out, "{question}")?;

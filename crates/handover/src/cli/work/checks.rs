@@ -1,7 +1,9 @@
-//! Checks the result of a merge before the person's branch moves, and shows each command with its result.
+//! Checks the merged commit before `handover merge` moves the person's branch to it, and shows each command with its
+//! result.
 
 use base::ground::words;
 use base::project::trust::Untrusted;
+use engine::id::TaskId;
 use git::land::Landing;
 use handover::office::Office;
 use runner::claim::merged::{MergedCheck, MergedCommits, MergedProblem, MergedStep, check_merged};
@@ -11,29 +13,33 @@ use runner::verify::project::{CheckedWork, ProjectCheckResult, ProjectVerdict, U
 use super::super::say;
 use super::super::show::plain;
 
-/// The result of checking a merge, for the person who decides about it.
+/// The result of the checks of a merged commit, for the person who decides about the merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ResultCheck {
-    /// The result may be merged. The text says what the checks said: `checked: npm test passed on the merged result`.
+    /// The merged commit may be used. The text has the results of the checks: `checked: npm test passed on the merged
+    /// result`.
     Fine(String),
-    /// The result must not be merged. The text says why.
+    /// The merged commit must not be used. The text says why.
     Failed(String),
+    /// No check ran: with `recheck = "files"` in the settings, a merged commit is checked only if both sides of the
+    /// merge changed the same file.
+    NotNeeded,
 }
 
-/// Runs the checks of the project on the result of a merge. Prints `heading` before the first of them and a line for each,
-/// unless `is_quiet`. Without a check it prints nothing.
+/// Runs the checks of the project on the merged commit. Prints `heading` before the first check and one line for each
+/// check, unless `is_quiet`. Prints nothing if the project has no check.
 pub(super) async fn check(
     office: &Office,
-    landing: &Landing,
+    (landing, task): (&Landing, Option<TaskId>),
     (heading, is_quiet): (&str, bool),
 ) -> anyhow::Result<ResultCheck> {
-    let commits = MergedCommits { result: &landing.commit, before: &landing.tip };
+    let commits = MergedCommits { result: &landing.commit, before: &landing.tip, work: &landing.work_tip, task };
     let mut lines = StepLines { setup: None, heading: Some(heading) };
     let mut step = |step: MergedStep| lines.begins(step, is_quiet);
     let found = match check_merged(office.run_site(), commits, &mut step).await {
         Ok(found) => found,
         Err(MergedProblem::NotOpened(NotOpened::Untrusted(Untrusted::Settings(problem)))) => return Err(problem.into()),
-        // No person accepted a command of this project here, so there is no check that may run.
+        // No person accepted a command of this project on this machine, so no check may run.
         Err(MergedProblem::NotOpened(NotOpened::Untrusted(Untrusted::Never { .. } | Untrusted::Nowhere))) => {
             return Ok(ResultCheck::Fine("unchecked: you have accepted no check on this machine".to_owned()));
         }
@@ -43,6 +49,7 @@ pub(super) async fn check(
         Err(problem) => return Err(problem.into()),
     };
     Ok(match found {
+        MergedCheck::NotNeeded => ResultCheck::NotNeeded,
         MergedCheck::SetupFailed(problem) => {
             line(&problem.command, "fails", None, is_quiet);
             ResultCheck::Failed(format!(
@@ -58,7 +65,7 @@ pub(super) async fn check(
     })
 }
 
-/// Returns the judgement about all checks in words.
+/// Returns the results of all checks as one sentence, and decides whether the work may be merged.
 fn judged(outcome: &CheckedWork, results: &[ProjectCheckResult], target: &str) -> ResultCheck {
     match outcome {
         CheckedWork::Checked { command, .. } => {
@@ -79,9 +86,9 @@ fn judged(outcome: &CheckedWork, results: &[ProjectCheckResult], target: &str) -
     }
 }
 
-/// The lines about steps that are not printed yet.
+/// The lines that are still to be printed while a merged commit is checked.
 struct StepLines<'a> {
-    /// The setup commands that run now.
+    /// The setup commands that run now. Their line is printed after they ended.
     setup: Option<String>,
     heading: Option<&'a str>,
 }
@@ -129,7 +136,7 @@ fn line(command: &str, word: &str, ms: Option<u64>, is_quiet: bool) {
     tell(format!("  {}   {word:<6}  {time}", plain(command)).trim_end());
 }
 
-/// Prints a line. A person who closed the output early needs no error, because the merge continues.
+/// Prints a line. Ignores the error when the person has closed the output, because the merge must continue.
 fn tell(line: &str) {
     let _closed = say(line);
 }

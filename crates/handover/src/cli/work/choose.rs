@@ -1,9 +1,11 @@
-//! Chooses the task that a command is about: the one that the person named, the only one that waits for this command, or
-//! the one that the person picks from a list.
+//! Chooses the task that a command is about: the one that the person named, the only one that waits for this command,
+//! or the one that the person picks from a list.
 
 use std::process::ExitCode;
 
+use base::ground::words;
 use base::people::task_choice::{self, NamedWork, TaskChoice, TaskPurpose};
+use engine::Timestamp;
 use engine::agent::Agent;
 use engine::id::{AgentId, TaskId, WorkflowId};
 use engine::task::Task;
@@ -13,22 +15,24 @@ use handover::office::Office;
 use super::super::show::plain;
 use super::{ask, numbered};
 
-/// The exit code of a command that does not know which task is meant.
+/// The exit code of a command when it is unclear which task the person means.
 const UNCLEAR: u8 = 2;
 
-/// The result of a choice: the chosen thing, or the exit code after the person was told why there is none.
+/// The task, plan or agent that the person chose. If there is none, the exit code of the command; the person has then
+/// already got a message with the reason.
 pub(in crate::cli) type Chosen<T> = Result<T, ExitCode>;
 
-/// The words that a message about a choice uses.
+/// The words that are put into a message when a person has to choose a task.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct ChoiceText<'a> {
+pub(in crate::cli) struct ChoiceText<'a> {
     /// The command, as a person types it, such as `handover diff`.
-    pub(super) command: &'a str,
-    /// The sentence for the case that no task waits for the command.
-    pub(super) nothing: &'a str,
+    pub(in crate::cli) command: &'a str,
+    /// The sentence that is printed when no task waits for the command.
+    pub(in crate::cli) nothing: &'a str,
 }
 
-/// Returns the task for a command. Without a text, this is the only task that waits for the command.
+/// Returns the task that the person names. Without a name, returns the only task that waits for the command, or lets
+/// the person pick one.
 pub(super) async fn chosen_task(
     office: &Office,
     named: Option<&str>,
@@ -47,8 +51,9 @@ pub(super) async fn chosen_task(
     })
 }
 
-/// Returns the task or plan for a command about finished work.
-pub(super) async fn chosen_work(
+/// Returns the task or plan that the person names for a command about finished work. Without a name, returns the only
+/// one that waits, or lets the person pick one.
+pub(in crate::cli) async fn chosen_work(
     office: &Office,
     named: Option<&str>,
     text: ChoiceText<'_>,
@@ -68,7 +73,7 @@ pub(super) async fn chosen_work(
     })
 }
 
-/// Returns the plan that a text names.
+/// Returns the plan that the person names by its name, its id or the beginning of either.
 pub(super) async fn chosen_plan(
     office: &Office,
     named: &str,
@@ -83,7 +88,7 @@ pub(super) async fn chosen_plan(
 
 const TOOLS: ChoiceText<'_> = ChoiceText { command: "the same command with its", nothing: "" };
 
-/// Returns the id of the task that a text names, or `None` when it names none.
+/// Returns the id of the task that a text names. Returns `None` when the text already is an id or names no task.
 pub(in crate::cli) async fn task_named(office: &Office, text: &str) -> anyhow::Result<Chosen<Option<String>>> {
     if text.parse::<TaskId>().is_ok() {
         return Ok(Ok(None));
@@ -92,7 +97,8 @@ pub(in crate::cli) async fn task_named(office: &Office, text: &str) -> anyhow::R
     id_of(found, text, row_of_task, |task| task.id.to_string())
 }
 
-/// Returns the id of the task that an argument of another command names. Tells the person when there is none.
+/// Returns the id of the task that an argument names by its id, number or name. If there is no such task, tells the
+/// person and returns the exit code.
 pub(in crate::cli) async fn task_id(office: &Office, text: &str) -> anyhow::Result<Chosen<TaskId>> {
     if let Ok(id) = text.parse::<TaskId>() {
         return Ok(Ok(id));
@@ -100,7 +106,7 @@ pub(in crate::cli) async fn task_id(office: &Office, text: &str) -> anyhow::Resu
     Ok(chosen_task(office, Some(text), TaskPurpose::Logs, TOOLS).await?.map(|task| task.id))
 }
 
-/// Returns the id of the plan that a text names, or `None` when it names none.
+/// Returns the id of the plan that a text names. Returns `None` when the text already is an id or names no plan.
 pub(in crate::cli) async fn plan_named(office: &Office, text: &str) -> anyhow::Result<Chosen<Option<String>>> {
     if text.parse::<WorkflowId>().is_ok() {
         return Ok(Ok(None));
@@ -109,13 +115,14 @@ pub(in crate::cli) async fn plan_named(office: &Office, text: &str) -> anyhow::R
     id_of(found, text, row_of_plan, |plan| plan.id.to_string())
 }
 
-/// Returns the id of the agent that a text names, or `None` when it names none.
+/// Returns the id of the agent that a text names. Returns `None` when the text already is an id or names no agent.
 pub(in crate::cli) async fn agent_named(office: &Office, text: &str) -> anyhow::Result<Chosen<Option<String>>> {
     if text.parse::<AgentId>().is_ok() {
         return Ok(Ok(None));
     }
     let found = task_choice::find_agent(office.desk.service(), text).await?;
-    let row = |agent: &Agent| (None, format!("{}  {}", plain(&agent.slug), agent.id));
+    let now = office.desk.service().now();
+    let row = |agent: &Agent| (None, row_of_agent(agent, now));
     id_of(found, text, row, |agent| agent.id.to_string())
 }
 
@@ -133,6 +140,16 @@ fn id_of<T>(
 }
 
 type ChoiceRow = (Option<u32>, String);
+
+/// Returns a line about an agent, with which a person can tell agents of the same name apart:
+/// `amy-2  claude-code, developer, seen 12 min ago  ag_0123456789ab`.
+fn row_of_agent(agent: &Agent, now: Timestamp) -> String {
+    let seen = words::age(agent.seen, now);
+    let (slug, runtime, role) = (plain(&agent.slug), plain(&agent.runtime), plain(&agent.role));
+    let about = [runtime, role, format!("seen {seen} ago")];
+    let about: Vec<String> = about.into_iter().filter(|part| !part.is_empty()).collect();
+    format!("{slug}  {}  {}", about.join(", "), agent.id)
+}
 
 fn row_of_task(task: &Task) -> ChoiceRow {
     (Some(task.number), plain(&task.name))
@@ -154,7 +171,7 @@ fn unknown(kind: &str, named: &str) -> ExitCode {
     ExitCode::from(UNCLEAR)
 }
 
-/// Returns the only thing that waits for a command, or lets the person pick one.
+/// Returns the only task or plan that waits for a command. If several wait, lets the person pick one.
 fn only<T>(found: Vec<T>, text: ChoiceText<'_>, row: impl Fn(&T) -> ChoiceRow) -> anyhow::Result<Chosen<T>> {
     if found.is_empty() {
         eprintln!("{}", text.nothing);
@@ -167,7 +184,7 @@ fn only<T>(found: Vec<T>, text: ChoiceText<'_>, row: impl Fn(&T) -> ChoiceRow) -
     pick(found, &heading, text, row)
 }
 
-/// Lets the person pick one of several things with the same beginning.
+/// Lets the person pick one of several tasks, plans or agents whose names begin with the text that the person typed.
 fn several<T>(
     found: Vec<T>,
     named: &str,
@@ -177,7 +194,8 @@ fn several<T>(
     pick(found, &format!("\"{}\" can mean:", plain(named)), text, row)
 }
 
-/// Lists things and lets the person at the terminal pick one. Without a terminal, the person has to name one.
+/// Lists tasks, plans or agents and lets the person at the terminal pick one. Without a terminal, tells the person to
+/// name one, and returns the exit code.
 fn pick<T>(
     found: Vec<T>,
     heading: &str,
@@ -185,9 +203,9 @@ fn pick<T>(
     row: impl Fn(&T) -> ChoiceRow,
 ) -> anyhow::Result<Chosen<T>> {
     eprintln!("{heading}");
-    // Things without a number of their own, such as plans, get the next free numbers of this list.
+    // Tasks have numbers. Plans and agents have none, so they get the next free numbers of this list.
     let mut free = found.iter().filter_map(|thing| row(thing).0).max().unwrap_or(0);
-    let can_ask = ask::can_ask();
+    let (can_ask, has_numbers) = (ask::can_ask(), found.iter().any(|thing| row(thing).0.is_some()));
     let mut numbers = Vec::with_capacity(found.len());
     for thing in &found {
         let (own, line) = row(thing);
@@ -204,7 +222,11 @@ fn pick<T>(
     let chosen = if can_ask { ask::chooses("Which number?", &numbers)? } else { None };
     let chosen = chosen.and_then(|at| found.into_iter().nth(at));
     Ok(chosen.ok_or_else(|| {
-        eprintln!("Name one of them: {} NUMBER", text.command);
+        if has_numbers {
+            eprintln!("Name one of them: {} NUMBER", text.command);
+        } else {
+            eprintln!("Name one of them by its id.");
+        }
         ExitCode::from(UNCLEAR)
     }))
 }

@@ -1,4 +1,4 @@
-//! `handover drop`: takes the work of a task away from the person's list, and brings it back.
+//! `handover drop`: discards the finished work of a task, and with `--undo` brings it back.
 
 use std::process::ExitCode;
 
@@ -17,8 +17,8 @@ use super::super::show::{plain, refused};
 use super::super::{say, say_json};
 use super::choose::{ChoiceText, chosen_task};
 use super::numbered;
-use super::record::{LandingJournal, moved, waits};
-use super::site::{WorkSite, operator};
+use super::record::{LandingSite, moved, waits};
+use super::site::WorkSite;
 
 pub(super) const HELP: &str = "\
 The branch of the task is deleted and its worktree is free for other tasks. Git keeps the commits for 14 days, and --undo
@@ -42,16 +42,14 @@ pub(in crate::cli) struct DropArguments {
 }
 
 pub(super) async fn run(office: &Office, asked: &DropArguments) -> anyhow::Result<ExitCode> {
-    let site = match WorkSite::find(office).await? {
-        Ok(site) => site,
+    let landing = match LandingSite::open(office).await? {
+        Ok(landing) => landing,
         Err(code) => return Ok(code),
     };
-    let caller = operator(office).await?;
-    let journal = LandingJournal::of(office)?;
-    let _one_at_a_time = journal.lock().await?;
-    journal.settle(office, &site, &caller).await?;
+    let _one_at_a_time = landing.lock(office).await?;
+    let LandingSite { site, caller, .. } = &landing;
     if asked.undo {
-        return bring_back(office, &site, &caller, asked).await;
+        return bring_back(office, site, caller, asked).await;
     }
     let task = match chosen_task(office, asked.task.as_deref(), TaskPurpose::Drop, CHOICE).await? {
         Ok(task) => task,
@@ -60,13 +58,14 @@ pub(super) async fn run(office: &Office, asked: &DropArguments) -> anyhow::Resul
     let work = delivered::find(office.desk.service(), &NamedWork::Task(Box::new(task.clone()))).await?;
     match work {
         Some(work) if task.status() == Status::Completed => {
-            drop_work(office, &site, (&caller, asked.json), (&task, &work)).await
+            drop_work(office, site, (caller, asked.json), (&task, &work)).await
         }
-        Some(_) | None => skip(office, &caller, &task, asked.json).await,
+        Some(_) | None => skip(office, caller, &task, asked.json).await,
     }
 }
 
-/// Drops finished work: frees its worktree, deletes its branch, and records it.
+/// Drops finished work: frees the worktree of the task, deletes its branch, and records in the store that the work is
+/// dropped.
 async fn drop_work(
     office: &Office,
     site: &WorkSite,
@@ -91,7 +90,8 @@ async fn drop_work(
     }
     site.free_slot(task.id, work.attempt).await?;
     let time = KeptTime { now_ms: office.desk.service().now().0, days: DROPPED_DAYS };
-    // The branch is missing when an earlier command was killed after it deleted the branch. Git keeps the commit.
+    // The branch is missing when an earlier `handover drop` was killed after it deleted the branch. Then use the commit
+    // from the store, which git still has.
     let dropped = drop_branch(&site.git, &site.root, &work.work.branch, time).await?;
     let kept_as = dropped.map_or_else(|| work.work.commit.clone(), |dropped| dropped.kept_as);
     let to = DeliveryMove::Drop { kept_as: Some(kept_as.clone()) };
@@ -116,7 +116,7 @@ async fn drop_work(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Skips a task that has no finished work.
+/// Marks a task without finished work as skipped, so that no agent works on it.
 async fn skip(office: &Office, caller: &Caller, task: &Task, json: bool) -> anyhow::Result<ExitCode> {
     let number = task.number;
     if task.holder().is_some() {
@@ -139,7 +139,7 @@ async fn skip(office: &Office, caller: &Caller, task: &Task, json: bool) -> anyh
     Ok(ExitCode::SUCCESS)
 }
 
-/// Brings dropped work back: its branch, and its place in the list of work that waits.
+/// Brings dropped work back: creates its branch again, and records in the store that the work waits for the person.
 async fn bring_back(
     office: &Office,
     site: &WorkSite,

@@ -19,8 +19,8 @@ use super::super::{say, say_json};
 use super::checks::{self, ResultCheck};
 use super::choose::{ChoiceText, chosen_work};
 use super::diff::without_work;
-use super::record::{LandingAct, LandingJournal, merged};
-use super::site::{WorkSite, operator};
+use super::record::{LandingAct, LandingJournal, LandingSite, merged};
+use super::site::WorkSite;
 use super::{ask, numbered, push, undo};
 
 pub(super) const HELP: &str = "\
@@ -32,7 +32,8 @@ they are; the merge is refused only when it would change one of them.
 --undo sets your branch back while nothing came after the merge; the work waits again.
 --pr pushes the branch of the work instead, and prints the address where you make a pull request.";
 
-/// The number of times that a merge is computed again because the branch moved in between.
+/// The number of times that one merge is tried. A merge must be computed again when the person's branch got a new
+/// commit in the meantime.
 const TRIES_MAX: u32 = 5;
 
 const CHOICE: ChoiceText<'_> = ChoiceText {
@@ -65,13 +66,13 @@ pub(in crate::cli) struct MergeArguments {
     json: bool,
 }
 
-/// A merge that is ready to be made, and what the checks say about its result.
+/// A merged commit to which the person's branch can move, and a sentence about the checks of that commit.
 struct ReadyLanding {
     landing: Landing,
     checked: String,
 }
 
-/// The merges of one command, with the values that all of them share.
+/// The values that all merges of one `handover merge` command share.
 struct MergeRun<'a> {
     office: &'a Office,
     asked: &'a MergeArguments,
@@ -80,27 +81,25 @@ struct MergeRun<'a> {
     journal: &'a LandingJournal,
 }
 
-/// The end of one merge.
+/// The result of merging the work of one task or plan.
 enum LandingEnd {
     Done(LandingRecord),
-    /// The branch already has the changes.
+    /// Nothing was merged, because the person's branch already has the changes.
     Nothing(LandingRecord),
-    /// The person was told why nothing was merged.
+    /// Nothing was merged, and the person was told why.
     Stopped(ExitCode),
 }
 
 pub(super) async fn run(office: &Office, asked: &MergeArguments) -> anyhow::Result<ExitCode> {
-    let site = match WorkSite::find(office).await? {
-        Ok(site) => site,
+    let landing = match LandingSite::open(office).await? {
+        Ok(landing) => landing,
         Err(code) => return Ok(code),
     };
-    let caller = operator(office).await?;
-    let journal = LandingJournal::of(office)?;
+    let LandingSite { site, caller, journal } = &landing;
     {
-        let _one_at_a_time = journal.lock().await?;
-        journal.settle(office, &site, &caller).await?;
+        let _one_at_a_time = landing.lock(office).await?;
         if asked.undo {
-            return undo::run(office, &site, (&caller, &journal), asked.json).await;
+            return undo::run(office, site, (caller, journal), asked.json).await;
         }
     }
     let works = match selected(office, asked).await? {
@@ -108,16 +107,17 @@ pub(super) async fn run(office: &Office, asked: &MergeArguments) -> anyhow::Resu
         Err(code) => return Ok(code),
     };
     if asked.pr {
-        return push::run(&site, &works, asked.json).await;
+        return push::run(site, &works, asked.json).await;
     }
-    let run = MergeRun { office, asked, site: &site, caller: &caller, journal: &journal };
+    let run = MergeRun { office, asked, site, caller, journal };
     match works.as_slice() {
         [work] => run.one(work).await,
         works => run.several(works).await,
     }
 }
 
-/// Returns the work to merge. Tells the person when there is none, or when it cannot be merged.
+/// Returns the finished work to merge. If there is none, or if it cannot be merged, tells the person and returns the
+/// exit code.
 async fn selected(office: &Office, asked: &MergeArguments) -> anyhow::Result<Result<Vec<FinishedWork>, ExitCode>> {
     let service = office.desk.service();
     if asked.all {
@@ -152,7 +152,8 @@ async fn selected(office: &Office, asked: &MergeArguments) -> anyhow::Result<Res
     Ok(Ok(works))
 }
 
-/// Tells the person why work cannot be merged now. Returns `None` when it waits.
+/// Tells the person why this work cannot be merged, and returns the exit code. Returns `None` when the work can be
+/// merged.
 fn settled(work: &FinishedWork) -> Option<ExitCode> {
     let (name, argument) = (title(work), work.argument());
     match &work.state {
@@ -178,13 +179,13 @@ fn settled(work: &FinishedWork) -> Option<ExitCode> {
     }
 }
 
-/// Returns the number and the name of work for a sentence: `1 Fix the login`.
+/// Returns the number and the name of a task as they appear in a sentence: `1 Fix the login`. A plan has no number.
 fn title(work: &FinishedWork) -> String {
     work.number.map_or_else(|| plain(&work.name), |number| format!("{number} {}", plain(&work.name)))
 }
 
 impl MergeRun<'_> {
-    /// Merges the work of one task or plan, after the person saw it and agreed.
+    /// Merges the work of one task or plan. First shows it to the person and asks, unless `--yes` was typed.
     async fn one(&self, work: &FinishedWork) -> anyhow::Result<ExitCode> {
         let may_ask = !self.asked.yes && ask::can_ask();
         let is_dry = !self.asked.yes && !may_ask;
@@ -213,7 +214,7 @@ impl MergeRun<'_> {
         self.ended(work, end).await
     }
 
-    /// Merges the work of several tasks, each on top of the other. Stops at the first that cannot be merged.
+    /// Merges the work of several tasks one after the other. Stops at the first task whose work cannot be merged.
     async fn several(&self, works: &[FinishedWork]) -> anyhow::Result<ExitCode> {
         if !self.asked.yes {
             for work in works {
@@ -250,8 +251,8 @@ impl MergeRun<'_> {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Computes the result of a merge, and checks it if the branch moved since the work was checked. The caller holds
-    /// the lock of merges. With `is_dry`, no check runs.
+    /// Computes the merged commit. If the person's branch moved since the work was checked, checks the merged commit,
+    /// unless `is_dry`. The caller must hold the lock that allows one merge at a time.
     async fn ready(&self, work: &FinishedWork, is_dry: bool) -> anyhow::Result<Result<ReadyLanding, LandingEnd>> {
         let request = LandingRequest {
             repository: self.site.root.clone(),
@@ -304,8 +305,16 @@ impl MergeRun<'_> {
             }));
         }
         let heading = format!("{moved}; checking the merged result");
-        match checks::check(self.office, &landing, (&heading, self.asked.json)).await? {
+        let task = match work.subject {
+            DeliverySubject::Task(task) => Some(task),
+            DeliverySubject::Workflow(_) => None,
+        };
+        match checks::check(self.office, (&landing, task), (&heading, self.asked.json)).await? {
             ResultCheck::Fine(checked) => Ok(Ok(ReadyLanding { landing, checked })),
+            ResultCheck::NotNeeded => {
+                let checked = format!("{}; {moved}, but not in files of this work", work.checked());
+                Ok(Ok(ReadyLanding { landing, checked }))
+            }
             ResultCheck::Failed(why) => stopped(format!(
                 "Nothing was merged: {}\nSend it back: handover send-back {} \"...\"",
                 plain(&why),
@@ -314,8 +323,8 @@ impl MergeRun<'_> {
         }
     }
 
-    /// Moves the branch and records the merge. If the branch moved in the meantime, the result is computed and checked
-    /// again.
+    /// Moves the person's branch to the merged commit. If the branch got a new commit in the meantime, computes and
+    /// checks the merged commit again.
     async fn land(&self, work: &FinishedWork, mut ready: ReadyLanding) -> anyhow::Result<LandingEnd> {
         let _one_at_a_time = self.journal.lock().await?;
         for _ in 0..TRIES_MAX {
@@ -342,7 +351,7 @@ impl MergeRun<'_> {
         Ok(LandingEnd::Stopped(ExitCode::from(1)))
     }
 
-    /// Records the end of a merge in the store, and tells the person.
+    /// Records the result of a merge in the store, and tells the person.
     async fn ended(&self, work: &FinishedWork, end: LandingEnd) -> anyhow::Result<ExitCode> {
         let (record, is_new) = match end {
             LandingEnd::Done(record) => (record, true),
@@ -355,7 +364,8 @@ impl MergeRun<'_> {
         };
         self.journal.end(work.subject)?;
         if let DeliverySubject::Task(task) = work.subject {
-            // The work is merged, whether or not its slot can be freed now. The runner frees it later.
+            // Ignore a failure to free the slot (the worktree in which the agent worked): the work is merged, and the
+            // runner frees the slot later.
             let _later = self.site.free_slot(task, work.attempt).await;
         }
         if self.asked.json {
@@ -378,7 +388,8 @@ impl MergeRun<'_> {
     }
 }
 
-/// Returns the text for a branch that has other commits than the delivered one. Only delivered work is merged.
+/// Returns the text that tells the person that a task's branch has other commits than the ones that the agent
+/// delivered. Such a branch is not merged, because the new commits were not checked.
 fn other_tip(work: &FinishedWork, landing: &Landing) -> String {
     let (branch, delivered) = (plain(&landing.work), short(&work.work.commit));
     format!(
@@ -397,7 +408,7 @@ fn message(work: &FinishedWork) -> String {
     }
 }
 
-/// Returns the co-author of the commit. The work of a plan has several authors, so it names the program.
+/// Returns the co-author for the commit. The work of a plan has several authors, so its co-author is Handover.
 fn author(work: &FinishedWork) -> Author {
     let (slug, name) = work.agent.clone().unwrap_or_else(|| ("handover".to_owned(), "Handover".to_owned()));
     Author { name, slug }
@@ -408,7 +419,8 @@ fn size_of(landing: &Landing) -> String {
     size_words(u64::try_from(changes.files).unwrap_or(u64::MAX), changes.added, changes.removed)
 }
 
-/// Returns what the checks say about a result that has exactly the checked tree.
+/// Returns a sentence with the results of the checks that already ran on the work. Call it only if the merged commit
+/// has exactly the files that were checked, so that no check must run again.
 fn same_tree(work: &FinishedWork) -> String {
     match &work.check {
         CheckOutcome::Checked { command, .. } => format!("checked: {command} passed on exactly this tree"),

@@ -1,8 +1,10 @@
-//! Keeps the store and git in step. A merge changes a branch first and the store second; a file records the merge before
-//! the branch moves, so that the next command finishes the record of a process that was killed in between.
+//! Keeps the store consistent with git. A merge first moves a branch and then changes the store. Before the branch
+//! moves, a file records the merge. If the process is killed between the two steps, the next command reads this file
+//! and changes the store.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use anyhow::Context as _;
 use engine::delivery::{DeliveryMove, DeliveryState, DeliveryStatus, DeliverySubject};
@@ -12,12 +14,12 @@ use git::repository::{GitRepository, reference};
 use handover::office::Office;
 use serde::{Deserialize, Serialize};
 
-use super::site::WorkSite;
+use super::site::{WorkSite, operator};
 
-/// The folder with the records of merges that are being made.
+/// The folder with one file for each merge, or undo of a merge, that is not finished yet.
 const FOLDER: &str = "landings";
 
-/// A change of a person's branch that is being made.
+/// A merge, or the undo of a merge, that has begun and is not recorded in the store yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct OpenLanding {
     subject: DeliverySubject,
@@ -32,26 +34,55 @@ pub(super) enum LandingAct {
     Undo,
 }
 
-/// The records of merges that are being made by commands of this host.
+/// The files that record the unfinished merges of all commands on this machine.
 #[derive(Debug)]
 pub(super) struct LandingJournal {
     folder: PathBuf,
 }
 
-/// The lock with which one command of this host merges at a time. Dropping this value releases the lock.
+/// The lock that allows only one command on this machine to merge at a time. Dropping this value releases the lock.
 #[derive(Debug)]
 pub(super) struct LandingLock {
     _file: File,
 }
 
+/// The repository, the caller, and the journal (the files about unfinished merges) of a command that changes work in
+/// git.
+#[derive(Debug)]
+pub(super) struct LandingSite {
+    pub(super) site: WorkSite,
+    pub(super) caller: Caller,
+    pub(super) journal: LandingJournal,
+}
+
+impl LandingSite {
+    /// Finds the repository. If there is none, tells the person and returns the exit code.
+    pub(super) async fn open(office: &Office) -> anyhow::Result<Result<Self, ExitCode>> {
+        let site = match WorkSite::find(office).await? {
+            Ok(site) => site,
+            Err(code) => return Ok(Err(code)),
+        };
+        let (caller, journal) = (operator(office).await?, LandingJournal::of(office)?);
+        Ok(Ok(Self { site, caller, journal }))
+    }
+
+    /// Waits until no other command on this machine merges, and finishes the merges of commands that were killed. No
+    /// other command merges until the returned lock is dropped.
+    pub(super) async fn lock(&self, office: &Office) -> anyhow::Result<LandingLock> {
+        let lock = self.journal.lock().await?;
+        self.journal.settle(office, &self.site, &self.caller).await?;
+        Ok(lock)
+    }
+}
+
 impl LandingJournal {
-    pub(super) fn of(office: &Office) -> anyhow::Result<Self> {
+    fn of(office: &Office) -> anyhow::Result<Self> {
         let folder = office.state.join(FOLDER);
         fs::create_dir_all(&folder).with_context(|| format!("create {}", folder.display()))?;
         Ok(Self { folder })
     }
 
-    /// Waits until no other command of this host merges.
+    /// Waits until no other command on this machine merges, and returns the lock.
     pub(super) async fn lock(&self) -> anyhow::Result<LandingLock> {
         let path = self.folder.join("lock");
         let lock = move || {
@@ -62,7 +93,7 @@ impl LandingJournal {
         tokio::task::spawn_blocking(lock).await?.context("wait for another merge")
     }
 
-    /// Records a change of a branch before it is made.
+    /// Records in a file that a branch is going to move: by a merge, or by the undo of a merge.
     pub(super) fn begin(
         &self,
         subject: DeliverySubject,
@@ -75,7 +106,8 @@ impl LandingJournal {
         written.with_context(|| format!("write {}", path.display()))
     }
 
-    /// Deletes the record of a change that the store has, or that was not made.
+    /// Deletes the file that records an unfinished merge. Call this after the store has the merge, or when no branch
+    /// moved.
     pub(super) fn end(&self, subject: DeliverySubject) -> anyhow::Result<()> {
         let path = self.path(subject);
         match fs::remove_file(&path) {
@@ -86,12 +118,13 @@ impl LandingJournal {
         }
     }
 
-    /// Finishes the records that killed commands left: a branch that moved is recorded in the store, and a branch that
-    /// did not move is forgotten. The caller holds the lock.
-    pub(super) async fn settle(&self, office: &Office, site: &WorkSite, caller: &Caller) -> anyhow::Result<()> {
+    /// Finishes the merges of commands that were killed. If a branch moved, the store is changed to match it. If it did
+    /// not move, only the file about the merge is deleted. The caller must hold the lock.
+    async fn settle(&self, office: &Office, site: &WorkSite, caller: &Caller) -> anyhow::Result<()> {
         for path in self.left()? {
             let text = fs::read(&path).with_context(|| format!("read {}", path.display()))?;
-            // Half a file is impossible, because files are renamed into place. A file of a later version is left alone.
+            // A file is never half written, because it is renamed into place. So a file that cannot be parsed is from a
+            // later version of Handover, and is left as it is.
             let Ok(open) = serde_json::from_slice::<OpenLanding>(&text) else { continue };
             let repository = GitRepository::find(&site.git, &site.root).await?;
             let tip = repository.commit(&site.git, &reference(&open.record.target)).await?;
@@ -124,8 +157,8 @@ impl LandingJournal {
     }
 }
 
-/// Records in the store that work was merged. Returns the state that the work has now, which another command may have
-/// set first.
+/// Records in the store that work was merged. Returns the work's current state, because another command may have
+/// changed it first.
 pub(super) async fn merged(
     office: &Office,
     caller: &Caller,
@@ -137,7 +170,7 @@ pub(super) async fn merged(
     moved(office, caller, subject, (DeliveryStatus::Waiting, to)).await
 }
 
-/// Records in the store that merged or dropped work waits again.
+/// Records in the store that merged or dropped work waits for the person again.
 pub(super) async fn waits(
     office: &Office,
     caller: &Caller,

@@ -1,4 +1,4 @@
-//! `handover send-back`: gives a task back to its agent, with the words of the person.
+//! `handover send-back`: gives a finished, blocked or failed task to its agent again, with the person's remarks.
 
 use std::process::ExitCode;
 
@@ -16,7 +16,7 @@ use super::super::show::{plain, refused};
 use super::super::{say, say_json};
 use super::choose::{ChoiceText, chosen_task};
 use super::diff;
-use super::record::LandingJournal;
+use super::record::LandingSite;
 use super::site::{WorkSite, operator};
 use super::{ask, editor, numbered};
 
@@ -27,7 +27,7 @@ finished task that waits, a blocked task and a failed task can be sent back.
 -e opens the diff in your editor. Write below a line, beginning with `>>`, what to change there, and above the diff what is
 about the whole work. If you write nothing, nothing is sent.";
 
-/// The number of newest turns that are searched for the agent of a task.
+/// The number of a task's newest turns (runs of agents' programs) that are searched for the agent of the task.
 const TURNS_MAX: u32 = 20;
 
 const CHOICE: ChoiceText<'_> =
@@ -65,11 +65,10 @@ pub(super) async fn run(office: &Office, asked: &SendBackArguments) -> anyhow::R
         return Ok(ExitCode::from(1));
     }
     let caller = operator(office).await?;
-    if let Ok(site) = WorkSite::find(office).await? {
-        // A merge that a killed command left unrecorded must be recorded first: merged work is not sent back.
-        let journal = LandingJournal::of(office)?;
-        let _one_at_a_time = journal.lock().await?;
-        journal.settle(office, &site, &caller).await?;
+    if let Ok(landing) = LandingSite::open(office).await? {
+        // If a killed command merged this work but did not record it in the store, record it now. Merged work cannot be
+        // sent back.
+        drop(landing.lock(office).await?);
     }
     let agent = agent_of(office, &task).await?;
     let (text, notes) = (said.whole(), said.notes);
@@ -90,7 +89,7 @@ pub(super) async fn run(office: &Office, asked: &SendBackArguments) -> anyhow::R
     Ok(ExitCode::SUCCESS)
 }
 
-/// Lets the person write remarks into the diff of a task.
+/// Opens the diff of a task in the person's editor, and returns the remarks that the person writes into it.
 async fn remarks(office: &Office, task: &Task) -> anyhow::Result<Result<SendBackText, ExitCode>> {
     if !ask::can_ask() {
         eprintln!(
@@ -117,7 +116,7 @@ async fn remarks(office: &Office, task: &Task) -> anyhow::Result<Result<SendBack
     Ok(Ok(send_back_file::parse(&edited)))
 }
 
-/// Returns the slug of the agent that worked on a task last.
+/// Returns the slug (the short name) of the agent that worked on a task last.
 pub(super) async fn agent_of(office: &Office, task: &Task) -> anyhow::Result<Option<String>> {
     let (id, holder) = (task.id, task.holder());
     let found = office.desk.service().view(move |world| {

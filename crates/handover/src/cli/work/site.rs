@@ -1,4 +1,4 @@
-//! The repository that holds the work of the tasks, and the person who acts on it.
+//! Finds the repository that holds the work of the tasks, and decides who the caller of a command is.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -10,10 +10,12 @@ use engine::id::TaskId;
 use git::Git;
 use handover::office::Office;
 use handover::person;
-use runner::attempt::place::RunnerSlots;
+use runner::attempt::slot_owner::RunnerSlots;
 use runner::claim::open;
 
-/// The repository of the project, with the slots in which agents worked.
+use super::super::init::NO_REPOSITORY;
+
+/// The repository of the project, and its slots: the worktrees in which agents work.
 #[derive(Debug)]
 pub(super) struct WorkSite {
     pub(super) git: Git,
@@ -22,7 +24,7 @@ pub(super) struct WorkSite {
 }
 
 impl WorkSite {
-    /// Finds the repository of the project. Tells the person when there is none, and returns the exit code.
+    /// Finds the repository of the project. If there is none, tells the person and returns the exit code.
     pub(super) async fn find(office: &Office) -> anyhow::Result<Result<Self, ExitCode>> {
         let Some(root) = office.place.root.clone() else {
             eprintln!("There is no project here. Run this command in the folder of your project.");
@@ -34,16 +36,14 @@ impl WorkSite {
         let store = base::project::place::absolute(&office.place.store);
         let slots = open::slots(&git, &root, settings.worktrees.as_deref(), &store).await?;
         let Some(slots) = slots else {
-            eprintln!(
-                "This folder is not a git repository. Handover shows you a diff before anything changes, so it needs \
-                 one: git init && git add -A && git commit -m start"
-            );
+            eprintln!("{NO_REPOSITORY}");
             return Ok(Err(ExitCode::from(2)));
         };
         Ok(Ok(Self { git, root, slots }))
     }
 
-    /// Frees the slot of an attempt, so that another task can use it. Its work is on its branch.
+    /// Frees the slot (the worktree) in which an attempt (one claim of a task) was worked on, so that another task can
+    /// use it. The work stays in git on its branch.
     pub(super) async fn free_slot(&self, task: TaskId, attempt: u32) -> anyhow::Result<()> {
         let _saved = self.slots.pool.free(&self.git, &self.root, &self.slots.owner(task, attempt)).await?;
         Ok(())
@@ -55,7 +55,8 @@ pub(super) async fn operator(office: &Office) -> anyhow::Result<Caller> {
     Ok(Caller::with_rights(person::rights(office.desk.service()).await?))
 }
 
-/// Returns the caller of a command that only a person runs. Tells a stranger why not, and returns the exit code.
+/// Returns the caller of a command that only a person may run. If the caller is no person, tells them so and returns
+/// the exit code.
 pub(super) async fn decider(office: &Office) -> anyhow::Result<Result<Caller, ExitCode>> {
     Ok(person::decider(office.desk.service()).await?.map_err(|stranger| {
         eprintln!("{stranger}");

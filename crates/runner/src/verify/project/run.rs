@@ -1,5 +1,7 @@
 //! Runs the project checks on the work of a task, until each of them has a verdict.
 
+use std::path::Path;
+
 use tokio::sync::Semaphore;
 
 use super::super::VerifyFault;
@@ -11,9 +13,11 @@ use base::project::detect::no_tests_exit_code;
 use base::project::settings::VerifyCheck;
 use base::project::settings::team::{CheckSettings, ScriptSource};
 
-/// The most bytes of the output of all project checks that the evidence keeps, so that it fits into one record.
+/// The maximum number of bytes that the evidence (the stored details) of a verification keeps from the outputs of all
+/// project checks together. The evidence must fit into one record.
 const TAILS_MAX: usize = 40 << 10;
-/// The most bytes of one project check's output that the evidence keeps.
+/// The maximum number of bytes that the evidence (the stored details) of a verification keeps from one project check's
+/// output.
 const TAIL_MAX: usize = 4 << 10;
 
 /// The place in which project checks run, and their limits.
@@ -22,26 +26,26 @@ pub struct ProjectCheckPlace<'a> {
     pub place: CheckPlace<'a>,
     pub scripts: Option<&'a ScriptSource>,
     pub retries: u32,
-    /// The permits that limit how many checks run at once.
+    /// The permits that limit how many checks run at the same time.
     pub permits: &'a Semaphore,
 }
 
-/// The questions that the runs of project checks ask their caller.
+/// The operations that the caller of `run_checks` provides, such as restoring the worktree between two runs.
 pub trait ProjectCheckHelp {
     type Fault: From<VerifyFault>;
 
-    /// Returns the result of a check on the commit that the work started from. It is asked only after a run without
-    /// success.
+    /// Returns the result of a check on the commit from which the work started. It is called only after a run that did
+    /// not pass.
     fn baseline(&mut self, check: &VerifyCheck) -> impl Future<Output = Result<BaselineEnd, Self::Fault>> + Send;
 
-    /// Removes the files that the last run left, so that the next run has the same tree.
+    /// Removes the files that the last run left, so that the next run starts with the same files.
     fn restore(&mut self) -> impl Future<Output = Result<(), Self::Fault>> + Send;
 
-    /// Reports that a run of a check begins.
+    /// Reports to the person that a run of a check begins.
     fn begins(&mut self, check: &VerifyCheck, run: u32);
 }
 
-/// Runs checks one after the other. Dropping the future ends the running check.
+/// Runs checks one after the other. When the returned future is dropped, the running check is ended.
 pub async fn run_checks<H: ProjectCheckHelp>(
     site: ProjectCheckPlace<'_>,
     checks: &[&VerifyCheck],
@@ -84,7 +88,7 @@ async fn run_one<H: ProjectCheckHelp>(
     }
 }
 
-/// Runs a check once, as soon as fewer checks run than may run at once.
+/// Runs a check once. Waits first until fewer checks run than the settings allow at the same time.
 pub async fn run_once(
     site: ProjectCheckPlace<'_>,
     number: usize,
@@ -92,14 +96,12 @@ pub async fn run_once(
 ) -> Result<CheckResult, VerifyFault> {
     // The semaphore is never closed, so an error cannot happen.
     let _permit = site.permits.acquire().await.ok();
-    let directory = site.place.worktree.join(&check.folder);
-    let scripts = site.scripts.map(|source| ScriptSource { root: source.root.join(&check.folder), ..source.clone() });
-    let place = CheckPlace { worktree: &directory, ..site.place };
+    let place = CheckPlace { subfolder: Path::new(&check.folder), ..site.place };
     let order = CheckSettings { command: check.command.clone(), seconds: check.seconds };
-    check::run(place, number, &order, scripts.as_ref()).await
+    check::run(place, number, &order, site.scripts).await
 }
 
-/// Returns the most bytes of one check's output that the evidence of this number of checks keeps.
+/// Returns the maximum number of bytes that are kept from one check's output when there are this many checks.
 pub(crate) fn tail_max(checks: usize) -> usize {
     (TAILS_MAX / checks.max(1)).min(TAIL_MAX)
 }

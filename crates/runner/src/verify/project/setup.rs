@@ -1,5 +1,5 @@
-//! Prepares a worktree with the setup commands of the project, such as `npm ci`. The commands run again when the content
-//! of their inputs differs from the content with which the worktree was prepared last.
+//! Prepares a worktree with the setup commands of the project, such as `npm ci`. The commands run again when the files
+//! that they read (such as a lock file) changed since the worktree was last prepared.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -20,7 +20,15 @@ pub struct SetupFailure {
     pub result: CheckResult,
 }
 
-/// Returns a hash over the setup commands and the content of their inputs in a worktree. A missing input counts, too.
+/// A step of preparing a worktree, for a person who waits.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum SetupStep<'a> {
+    Begins(&'a SetupCommand),
+    Ended(&'a CheckResult),
+}
+
+/// Returns a hash over the setup commands and the content of the files that they read in a worktree. The hash also
+/// shows which of these files are missing.
 pub fn fingerprint(worktree: &Path, setup: &[SetupCommand]) -> io::Result<String> {
     let mut hash = Sha256::new();
     for command in setup {
@@ -36,13 +44,18 @@ pub fn fingerprint(worktree: &Path, setup: &[SetupCommand]) -> io::Result<String
     Ok(hexadecimal(&hash.finalize()))
 }
 
-/// Runs the setup commands one after the other. Ends at the first command that fails.
-pub async fn prepare(place: CheckPlace<'_>, setup: &[SetupCommand]) -> Result<Result<(), SetupFailure>, VerifyFault> {
+/// Runs the setup commands one after the other, and reports each step to `tell`. Ends at the first command that fails.
+pub async fn prepare(
+    place: CheckPlace<'_>,
+    setup: &[SetupCommand],
+    tell: &mut (dyn FnMut(SetupStep<'_>) + Send),
+) -> Result<Result<(), SetupFailure>, VerifyFault> {
     for (number, command) in (1..).zip(setup) {
-        let directory = place.worktree.join(&command.folder);
-        let place = CheckPlace { worktree: &directory, ..place };
+        let place = CheckPlace { subfolder: Path::new(&command.folder), ..place };
         let order = CheckSettings { command: command.command.clone(), seconds: command.seconds };
+        tell(SetupStep::Begins(command));
         let result = check::run(place, number, &order, None).await?;
+        tell(SetupStep::Ended(&result));
         if !result.has_passed() {
             return Ok(Err(SetupFailure { result }));
         }
@@ -50,7 +63,7 @@ pub async fn prepare(place: CheckPlace<'_>, setup: &[SetupCommand]) -> Result<Re
     Ok(Ok(()))
 }
 
-/// Adds a text to the hash, with its length first, so that two lists of texts never have the same bytes.
+/// Adds a text to the hash, with its length first. So two different lists of texts never give the same bytes.
 fn field(hash: &mut Sha256, bytes: &[u8]) {
     hash.update(u64::try_from(bytes.len()).unwrap_or(u64::MAX).to_le_bytes());
     hash.update(bytes);

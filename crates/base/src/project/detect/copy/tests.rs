@@ -8,8 +8,8 @@ use super::*;
 
 const CASES: &str = include_str!("../../../../tests/detect/copy/patterns.txt");
 
-/// One test case: patterns, and files, each with its expected result: `+` copied, `-` not matched, `!` matched but
-/// never copied.
+/// One test case: the patterns, and the files with their expected results. A result is `+` for copied, `-` for not
+/// matched, or `!` for matched but never copied.
 #[derive(Debug, Default)]
 struct CopyCase {
     name: String,
@@ -62,7 +62,8 @@ impl AskedGit {
         std::fs::create_dir_all(&excludes).unwrap();
         std::fs::write(excludes.join("exclude"), patterns).unwrap();
         let mut asked = self.start(&["check-ignore", "--no-index", "-z", "--stdin"]);
-        // The answer to these few paths fits into the pipe, so git is never blocked.
+        // Write all paths before reading the answer. The answer is short and fits into the pipe, so git is never
+        // blocked.
         asked.stdin.take().unwrap().write_all(paths.join("\0").as_bytes()).unwrap();
         let answer = asked.wait_with_output().unwrap();
         String::from_utf8(answer.stdout).unwrap().split_terminator('\0').map(str::to_owned).collect()
@@ -188,4 +189,10 @@ fn a_link_and_a_file_behind_a_link_are_never_copied() {
     let bytes = |path: &str| regular_file_bytes(Path::new(&root), path);
     assert_eq!(files_to_copy(&patterns, paths, &bytes), Ok(vec!["real/key".to_owned()]));
     assert_eq!(bytes("real/key"), Some(5));
+}
+
+#[test]
+fn ignored_folders_are_listed_unless_their_files_are_never_copied() {
+    let ignored = [".env", "local/", "a/b/", "node_modules/", "packages/a/node_modules/", ".venv/", ".handover/state/"];
+    assert_eq!(folders_to_list(ignored), ["local", "a/b"]);
 }

@@ -27,7 +27,8 @@ fn placed(words: &[String]) -> PlacedCommand<'_> {
     PlacedCommand { words, folder: std::path::Path::new("") }
 }
 
-/// Two folders may have files of the same name, so a script is known by its path from the root.
+/// A script is identified by its path from the root of the repository, because two folders may have files of the same
+/// name.
 #[test]
 fn a_check_in_a_folder_names_the_files_of_this_folder() {
     let clone = Clone::new("[verify]\nchecks = [{ command = [\"npm\", \"test\"], folder = \"web\" }]\n");
@@ -84,8 +85,8 @@ fn a_command_names_scripts_in_many_ways() {
         ("sh -c [$(pwd)/ci/check.sh]", "ci/check.sh"),
         ("bash -c ci/check.sh", "ci/check.sh"),
         ("[my script.sh]", "my script.sh"),
-        // These commands do not name a file of the repository that they run. The next test checks the files that `make`
-        // and similar programs read by convention.
+        // No file that these commands run is named in the command. Another test checks the files that `make` and
+        // similar programs read by convention.
         ("npm test", ""),
         ("make test", ""),
         ("cargo test", ""),
@@ -93,6 +94,8 @@ fn a_command_names_scripts_in_many_ways() {
         ("test -e ci/check.sh", ""),
         ("grep -q x src/app.py", ""),
         ("sh -c [echo checked; test -e tools/x.py]", ""),
+        ("sh -c [! test -e tools/x.py]", ""),
+        ("sh -c [if test -e tools/x.py; then ./ci/plain; fi]", "ci/plain"),
         ("cat README.md", ""),
         ("unknown README.md", ""),
         ("/usr/bin/env true", ""),
@@ -169,8 +172,8 @@ fn a_command_names_the_files_that_its_runner_reads() {
     }
 }
 
-/// Each case has the command of a check, a file that a task changes with its new content, and the files that a person
-/// must look at after the change.
+/// Each case has the command of a check, a file that a task changes, the new content of that file, and the files that a
+/// person must look at after the change.
 #[test]
 fn a_runner_whose_file_the_task_changed_is_a_changed_check() {
     let package = r#"{"name": "x", "scripts": {"test": "jest", "lint": "eslint ."}, "dependencies": {"a": "1"}}"#;
@@ -241,8 +244,8 @@ fn of_a_manifest_the_scripts_are_shown() {
     assert_eq!(shown, "{\n  \"scripts\": {\n    \"test\": \"jest\"\n  }\n}\n");
 }
 
-/// Each case has a change that a task makes to a script in its worktree, and whether the result of the check that runs
-/// the script still counts.
+/// Each case has a change that a task makes to a script in its worktree. The expected value says if the result of the
+/// check that runs the script still counts.
 #[test]
 fn a_script_is_compared_where_it_runs() {
     let clone = Clone::new("[contract.code]\nchecks = [{ command = [\"bash\", \"ci/check\"] }]\n");
@@ -321,4 +324,29 @@ fn a_program_that_starts_an_agent_is_asked_about_again() {
     assert_eq!(clone.required(), Ok(()));
     clone.file("agents/run.py", "1");
     assert!(clone.required().is_err(), "only the last accepted program starts");
+}
+
+/// The program of the check is in a virtual environment that exists only in the worktree of a task. It is a link, which
+/// the setup made, to a program of the machine. So it is not a changed script, although no person accepted it.
+#[test]
+fn a_program_of_the_machine_behind_a_link_of_the_setup_is_no_changed_script() {
+    let check = r#"checks = [{ command = [".venv/bin/python", "-m", "unittest"] }]"#;
+    let clone = Clone::new(&format!("[verify]\n{check}\n"));
+    clone.accept();
+    let record = crate::project::trust::record_of(&clone.root(), &clone.data()).unwrap();
+    let worktree = tempfile::tempdir().unwrap();
+    let folders = ScriptFolders { root: &clone.root(), runs_in: worktree.path() };
+    let changed = || {
+        let found = crate::project::trust::changed_scripts(&record, folders, &command(".venv/bin/python -m unittest"));
+        found.unwrap().into_iter().map(|script| script.name).collect::<Vec<_>>()
+    };
+    let program = worktree.path().join(".venv/bin/python");
+    std::fs::create_dir_all(program.parent().unwrap()).unwrap();
+    std::os::unix::fs::symlink("/bin/sh", &program).unwrap();
+    assert_eq!(changed(), Vec::<String>::new());
+    // When the program is a regular file in the worktree and not a link, the task may have written it. So it counts as
+    // a changed script.
+    std::fs::remove_file(&program).unwrap();
+    std::fs::write(&program, "#!/bin/sh\n").unwrap();
+    assert_eq!(changed(), [".venv/bin/python"]);
 }
