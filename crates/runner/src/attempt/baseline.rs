@@ -34,8 +34,8 @@ pub struct BaselineRuns {
     cells: Mutex<HashMap<String, BaselineCell>>,
     running: Mutex<JoinSet<()>>,
     /// The results of baselines (checks on the commits from which tasks start) that were already reported to the
-    /// person: the command of the check, and true when the check passed. Each result is reported once.
-    told: Mutex<BTreeSet<(String, bool)>>,
+    /// person: the command of the check, and how it ended. Each result is reported once.
+    told: Mutex<BTreeSet<(String, BaselineEnd)>>,
     /// The worktree in which the baselines (checks on the commits from which tasks start) run, and the commit that is
     /// checked out there. The lock lets only one baseline run at a time.
     slot: tokio::sync::Mutex<Option<(String, WorkPlace)>>,
@@ -54,8 +54,8 @@ impl RunnerShared {
         }
     }
 
-    /// Returns the result of a check on the commit from which a task starts. Reports the result to the person, but only
-    /// once for each check that passes and once for each check that does not pass.
+    /// Returns the result of a check on the commit from which a task starts. Reports the result to the person once for
+    /// each check and each way in which it ends.
     pub(crate) async fn baseline(&self, commit: &str, check: &VerifyCheck) -> Result<BaselineEnd, AttemptError> {
         let Some(record) = self.check_commit(commit, check).await? else { return Ok(BaselineEnd::Unknown) };
         let is_new = {

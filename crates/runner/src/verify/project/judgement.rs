@@ -21,7 +21,7 @@ pub enum ProjectRunEnd {
 }
 
 /// The result of a project check on the commit from which the work started.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BaselineEnd {
     Passes,
