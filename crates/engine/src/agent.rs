@@ -55,7 +55,7 @@ pub struct Origin {
     /// The client's name for its session, which is the conversation that the agent belongs to. `None` when the client
     /// did not report it.
     pub conversation: Option<String>,
-    /// The client's name for the sub-agent that this agent is. `None` when the agent is the conversation itself.
+    /// The client's name for the sub-agent, when this agent is a sub-agent of the conversation. Otherwise `None`.
     pub part: Option<String>,
     /// The client's id of the call by which the agent registered last. `None` when the client did not report it.
     pub call: Option<String>,

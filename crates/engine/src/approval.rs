@@ -47,7 +47,7 @@ pub struct WaitingTask {
     pub attempt: u32,
 }
 
-/// The act that the asker wants to do, word for word. A field that does not apply to the act is empty.
+/// A request for an approval: the exact act that the asker wants to do. Fields that do not apply to the act are empty.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ApprovalRequest {
     pub operation: String,
@@ -169,7 +169,7 @@ impl Approval {
     }
 
     /// Returns true when this approval is the permission for the next claim of a gated task (a task whose claims need a
-    /// person's approval). The engine asked for this approval, and not an agent.
+    /// person's approval). The engine itself, and not an agent, asked for such an approval.
     pub fn is_gate(&self) -> bool {
         self.source == Source::ExecGate && self.asker == Actor::Engine
     }

@@ -36,8 +36,8 @@ pub struct Caller {
     /// The live connections of this machine that belong to other clients than the caller's client. A hook that reports
     /// about a conversation must not change agents on these connections.
     pub foreign: Vec<SessionId>,
-    /// The part of the client from which the call comes: the conversation, the sub-agent, and the client's id of the
-    /// call. Fields that the client did not report are empty.
+    /// The names that the caller's client uses for the conversation and the sub-agent that make the call, and for the
+    /// call itself. Fields that the client did not report are empty.
     pub origin: Origin,
     /// The time after which a pending request for an approval expires, and the time after which a given approval
     /// expires. Both come from the project's settings.

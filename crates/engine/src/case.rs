@@ -58,10 +58,10 @@ impl<'a> Case<'a> {
             Some(_) => return Ok(Some(Err(Refusal::IdempotencyConflict { key: key.key.clone() }))),
             None => {}
         }
-        // The agent of a repeated call can differ from the agent of the first call. So also look for an answer under
-        // the other owners of the connection. Use it only if that call had the same arguments, because two agents can
-        // choose the same key for different calls. Do not use a stored refusal: the first call may have been refused
-        // because no agent had registered yet.
+        // The agent of a repeated call can differ from the agent of the first call. So also look for an answer that is
+        // stored for another agent of the connection, or for the connection itself. Use this answer only if its call
+        // had the same arguments, because two agents can choose the same key for different calls. Do not use a stored
+        // refusal: the first call may have been refused because no agent had registered yet.
         for id in &call.others {
             let same = stored(id)?.filter(|stored| stored.fingerprint == key.fingerprint && stored.answer.is_ok());
             if let Some(first) = same {
@@ -232,8 +232,8 @@ impl<'a> Case<'a> {
     }
 
     /// Returns a task and its workflow. While the workflow's plan is not set, its tasks count as not found, even for a
-    /// caller that guessed an id. No caller may change a task before then, because the command that sets the plan
-    /// counts all tasks of the plan as open.
+    /// caller that guessed an id. So no caller can change a task of an unfinished plan. The command that sets the plan
+    /// relies on this, because it counts all tasks of the plan as open.
     pub(crate) fn task(&self, id: TaskId) -> Result<(&'a Task, &'a Workflow), DecisionStop> {
         let task = self.world.task(id)?;
         let workflow = self.world.workflow(task.workflow)?;
@@ -340,7 +340,7 @@ impl<'a> Case<'a> {
         until
     }
 
-    /// If the actor is the agent that holds the task, records a sign of life and renews the lease.
+    /// Records a sign of life and renews the lease of the task, if the actor is the agent that holds the task.
     pub(crate) fn sign_of_life(&mut self, actor: Actor, task: &Task, workflow: &Workflow) -> Result<(), DecisionStop> {
         if let Actor::Agent(agent) = actor {
             self.touch(agent)?;

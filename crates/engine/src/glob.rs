@@ -177,7 +177,7 @@ impl GlobSymbol {
         }
     }
 
-    /// Returns true when one character can fit both symbols of two globs.
+    /// Returns true when some character can fit this symbol and also the symbol `other`, which belongs to another glob.
     fn may_be(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Exactly(letter), symbol) | (symbol, Self::Exactly(letter)) => symbol.is(*letter),
@@ -189,7 +189,7 @@ impl GlobSymbol {
 }
 
 /// Returns true when a name fits the symbols of one path part. When the symbols after a `*` do not fit, the last `*`
-/// takes one more character, and the comparison continues from there.
+/// takes one more character of the name, and the symbols after it are compared again.
 pub fn matches(symbols: &[GlobSymbol], name: &str) -> bool {
     let name: Vec<char> = name.chars().collect();
     let (mut at, mut from) = (0, 0);

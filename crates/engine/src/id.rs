@@ -96,11 +96,11 @@ ids! {
     AgentId = "ag";
     /// The id of a checkpoint, which is a record of a task's progress.
     CheckpointId = "cp";
-    /// The id of a worktree.
+    /// The id of a workspace, which is the record of a worktree.
     WorkspaceId = "ws";
     /// The id of a repository.
     RepositoryId = "rp";
-    /// The id of a stored plan with variables.
+    /// The id of a template, which is a stored plan with variables.
     TemplateId = "tmpl";
     /// The id of a message in a mailbox.
     MessageId = "msg";
@@ -112,7 +112,7 @@ ids! {
     TokenId = "tok";
     /// The id of a turn, which is one run of an agent's program.
     TurnId = "tn";
-    /// The id of a request to a person to allow an act.
+    /// The id of an approval, which is a request to a person to allow an act.
     ApprovalId = "ap";
     /// The id of a review. The feedback protocol, which is the protocol of reviews, calls a review a session, so the
     /// prefix of the id is `ses`.

@@ -193,7 +193,7 @@ fn key_agent(
 }
 
 /// Turns a refusal into `None`. The search for the owner of an idempotency key must not refuse a call, because a later
-/// check of the command does that.
+/// check refuses the call with the right reason.
 fn unrefused<T>(found: Result<T, DecisionStop>) -> Result<Option<T>, DecisionStop> {
     match found {
         Ok(found) => Ok(Some(found)),

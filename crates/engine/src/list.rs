@@ -41,7 +41,7 @@ pub enum ListQuery {
     Spent(SpentQuery),
 }
 
-/// A query for workflows, newest first. The page begins after the position `after` and skips `offset` rows.
+/// A query for workflows, newest first. The result begins after the position `after` and skips `offset` rows.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WorkflowQuery {
     pub filter: WorkflowFilter,
@@ -50,8 +50,8 @@ pub struct WorkflowQuery {
     pub limit: u32,
 }
 
-/// A query for tasks. The queries over all workflows also find tasks of a plan that is not set yet; a view must hide
-/// these.
+/// A query for tasks. A query over all workflows also finds tasks of plans that are not set yet. The caller must hide
+/// these tasks.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TaskQuery {
     /// Tasks of a workflow with one of the statuses, in the order of the plan. An empty list of statuses means all
@@ -109,7 +109,7 @@ pub enum RepositoryQuery {
     All { after: Option<(Timestamp, RepositoryId)>, offset: u32, limit: u32 },
 }
 
-/// A query for templates, ordered by name. The page begins after the name `after`.
+/// A query for the templates whose names come after the name `after`, ordered by name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TemplateQuery {
     pub after: String,
@@ -151,8 +151,8 @@ pub struct RunnerQuery {
     pub limit: u32,
 }
 
-/// A query for sections of the project context (the shared knowledge about the project), ordered by name. The page
-/// begins after the name `after`.
+/// A query for sections of the project context (the shared knowledge about the project), ordered by name. The result
+/// has the sections whose names come after the name `after`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SectionQuery {
     pub after: String,
@@ -160,7 +160,7 @@ pub struct SectionQuery {
 }
 
 /// A query for changes of a section of the project context (the shared knowledge about the project), newest first. The
-/// page has the changes with a lower version than `before`.
+/// result has the changes with a lower version than `before`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SectionChangeQuery {
     pub section: String,
@@ -226,7 +226,7 @@ pub struct ConditionQuery {
     pub limit: u32,
 }
 
-/// A query for the work of tasks in git, in the order of the last change. The page begins after the position `after`.
+/// A query for the work of tasks in git, in the order of the last change. The result begins after the position `after`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DeliveryQuery {
     /// Tasks whose finished work waits for a person to merge or drop it.
@@ -235,8 +235,8 @@ pub enum DeliveryQuery {
     ChangedSince { since: Timestamp, after: Option<(Timestamp, TaskId)>, limit: u32 },
 }
 
-/// A query for the work of whole workflows in git, in the order of the last change. The page begins after the position
-/// `after`.
+/// A query for the work of whole workflows in git, in the order of the last change. The result begins after the
+/// position `after`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WorkflowDeliveryQuery {
     /// Workflows whose finished work waits for a person to merge or drop it.

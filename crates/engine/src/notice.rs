@@ -84,8 +84,8 @@ pub struct ToldItem {
     pub at: Timestamp,
 }
 
-/// The request of a process that wants to tell people about items. The reply names the items about which no process has
-/// told people yet.
+/// The request of a process that wants to tell people about items (things that need a person). The reply names the
+/// items about which no process has told people yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ItemTelling {
     pub way: NoticeWay,
@@ -94,7 +94,7 @@ pub struct ItemTelling {
     pub pace: NoticePace,
 }
 
-/// The report of a process that a notice about these items could not be sent.
+/// The report of a process that it could not send the notice about these items (things that need a person).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ItemUntelling {
     pub way: NoticeWay,

@@ -44,8 +44,8 @@ pub fn next(world: &World, ask: &OfferQuery, now: Timestamp) -> Result<OfferPage
         return Ok(nothing(true));
     }
     let agent = ask.agent.map(|agent| world.agent(agent)).transpose()?;
-    // Usually one of the first tasks fits, so this code reads few rows: one row more than the caller asked for, and at
-    // least 32 rows. When no task of the page fits, the caller asks for the next page.
+    // Usually the agent can claim one of the first tasks, so this code reads few rows: one row more than the caller
+    // asked for, and at least 32 rows. When the agent can claim none of them, the caller asks for the next page.
     let limit = (ask.limit.saturating_add(1)).clamp(32, limits::CANDIDATES_MAX);
     let candidates = candidates(world, ask, u32::try_from(limit).unwrap_or(u32::MAX))?;
     let mut busy: Option<Vec<Task>> = None;
@@ -76,8 +76,8 @@ pub fn next(world: &World, ask: &OfferQuery, now: Timestamp) -> Result<OfferPage
             if conflict(task, busy).is_some() {
                 continue;
             }
-            // Count this task as busy from now on, so that no other task of the page changes the same files. Then
-            // agents can claim all tasks of the page.
+            // Count this task as busy from now on, so that no later task of this page changes the same files. So agents
+            // can claim all tasks of the page at the same time.
             busy.push((*task).clone());
         }
         page.tasks.push((*task).clone());

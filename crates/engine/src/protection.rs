@@ -19,8 +19,8 @@ pub enum Protection {
     Limits,
     /// The task's output must be verified before the task can be completed.
     Contract,
-    /// The task waits, directly or through other tasks, for a task that has one of the protections above, such as a
-    /// required review.
+    /// The task waits, directly or through other tasks, for a task that is protected by a gate, a review, limits or a
+    /// contract.
     Dependency,
     /// Agents cannot change the settings and the status of the workflow.
     Workflow,

@@ -43,8 +43,8 @@ impl SentBack {
     }
 
     /// Returns the `SentBack` record that a checkpoint of the task contains. Returns `None` when the author of the
-    /// checkpoint may not send the task back. An agent or a runner never may. A coordinator may only if the task has no
-    /// protections, such as a required review.
+    /// checkpoint may not send the task back. An agent or a runner may not send any task back. A coordinator may send
+    /// back only a task without protections (such as a required review).
     pub fn of(task: &Task, checkpoint: &Checkpoint) -> Option<Self> {
         let proves = match checkpoint.by {
             Actor::Person | Actor::Engine => true,

@@ -45,8 +45,8 @@ pub struct ListRows<T, P> {
     pub total: Option<u32>,
 }
 
-/// Makes a page of at most `limit` rows. `found` was loaded with room for one more row. If it has that extra row, there
-/// is a next page.
+/// Makes a page of at most `limit` rows from the rows `found`. There is a next page if `found` has more than `limit`
+/// rows.
 fn paged<T: Clone, P>(found: &[T], limit: u32, place: impl Fn(&T) -> P) -> ListRows<T, P> {
     let size = usize::try_from(limit).unwrap_or(usize::MAX);
     let rows = found.get(..size.min(found.len())).unwrap_or_default().to_vec();

@@ -41,7 +41,7 @@ pub struct Workflow {
     pub tasks: u32,
     /// The number of tasks of the workflow that are neither completed nor skipped.
     pub open: u32,
-    /// The last position in the workflow's plan. It grows with every task that is added later.
+    /// The last position in the workflow's plan. It grows with every task that is added to the plan.
     pub sequence: u32,
     pub created: Timestamp,
     pub updated: Timestamp,

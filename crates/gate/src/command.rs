@@ -138,7 +138,8 @@ pub(super) enum CommandFolders {
     Unknown,
 }
 
-/// The largest number of folders in which one command may run. With more of them, its folder counts as unknown.
+/// The largest number of possible folders that are kept for one command. If it may run in more folders, its folder
+/// counts as unknown.
 const FOLDERS_MAX: usize = 16;
 
 impl CommandFolders {
@@ -192,8 +193,8 @@ pub(super) struct CommandLevel {
     /// The reason why the gate cannot analyze this command. If no gate rule names the command, the setting `opaque`
     /// decides about it.
     pub(super) opaque: Option<String>,
-    /// The options of the command that may write files or run programs. An option that the program's option table does
-    /// not have counts as one of them.
+    /// The options of the command that may write files or run programs. They include every option that the program's
+    /// option table does not have.
     pub(super) doubts: Vec<String>,
     /// True if the program may run its arguments as commands, or write to them, in ways that the gate does not know.
     /// Then the arguments are searched for the commands and paths that gate rules name.

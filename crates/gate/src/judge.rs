@@ -147,8 +147,8 @@ impl<'g> Judge<'g> {
             let last = number + 1 == seen.levels.len();
             let named = self.level(level);
             if let Some(words) = named.allowed {
-                // If the gate rule has more words than the wrapper has before its inner command, the rule names the
-                // inner command and allows it, too. Example: the rule `sudo rm` for the command `sudo rm x`.
+                // A long gate rule for a wrapper also names the inner command, and allows this command, too. Example:
+                // the rule `sudo rm` for `sudo rm x` has more words than there are before the inner command `rm x`.
                 let within = level.inner.is_some_and(|inner| words > inner);
                 allowed_to = allowed_to.max(number + 1 + usize::from(within));
             }

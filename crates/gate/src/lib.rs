@@ -8,7 +8,8 @@
 //! ```
 //!
 //! A gate can only restrict a tool call, never permit more: a call that cannot be read needs the approval of a person.
-//! A gate is not a sandbox. It only checks the calls that an agent's client reports before it makes them.
+//! A gate is not a sandbox: an agent's client reports each tool call before the call runs, and the gate checks only the
+//! reported calls.
 
 mod command;
 mod glob;
@@ -43,7 +44,7 @@ use tool::GatedAct;
 /// system gives memory only to the part that is used.
 const STACK_BYTES: usize = 64 << 20;
 /// The longest time for reading a command. A person must approve a command that takes longer, because the agent's
-/// client waits during this time. A command of usual length takes less than a thousandth of it.
+/// client waits during this time. A command of usual length takes less than a thousandth of this time.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A decision about a tool call, from the mildest to the strictest. `Ask` means that a person must approve the call.

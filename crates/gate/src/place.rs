@@ -124,13 +124,13 @@ pub(super) fn passes_processes(path: &Path) -> bool {
     true
 }
 
-/// The largest number of entries that are checked below one folder. If there are more, the gate assumes that one of
-/// them matches.
+/// The largest number of entries that are checked below one folder. If the folder has more entries, the gate assumes
+/// that it contains an entry that fits.
 const ENTRIES_MAX: usize = 5_000;
 
-/// Tells whether `find`, searching below `folder` for names that fit the pattern, may select a file that the glob
-/// covers. The name of the file, or of a folder between `folder` and the file, must fit. The answer depends on the
-/// files that are on the disk now.
+/// Tells whether a `find` command that searches below `folder` for names that fit `pattern` may select a file that the
+/// glob covers. The name of the file, or of a folder between `folder` and the file, must fit `pattern`. The answer
+/// depends on the files that are on the disk now.
 pub(super) fn may_find(glob: &Glob, folder: &Path, pattern: &str, roots: &[PathBuf]) -> bool {
     let home = home().map(PathBuf::from);
     let from = match glob.root() {

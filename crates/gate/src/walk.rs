@@ -32,10 +32,10 @@ const DEPTH_MAX: u32 = 8;
 /// The longest command that is read, in bytes. A longer command needs a person's approval.
 pub(super) const TEXT_BYTES_MAX: usize = 16 << 10;
 /// The largest number of blocks and subshells in a command text. `brush-parser` recurses into each one, and its stack
-/// must have room for all of them. A person must approve a text with more.
+/// must have room for all of them. A person must approve a text with more blocks and subshells.
 const OPENERS_MAX: usize = 400;
 /// The largest number of `case` commands in a command text. `brush-parser` reads the last part of a `case` twice, so
-/// each `case` inside another one doubles the time. A person must approve a text with more.
+/// each `case` inside another `case` doubles the time. A person must approve a text with more `case` commands.
 const CASES_MAX: usize = 8;
 #[derive(Debug)]
 pub(super) struct CommandWalk {
@@ -61,7 +61,7 @@ pub(super) struct CommandWalk {
     /// The files that the last simple command lists, or the folders that hold them. If a pipe follows, the next command
     /// gets these files.
     listed: Option<Vec<Arg>>,
-    /// True if the text is only an argument of an unknown program that is read as if it were a command.
+    /// True if the text is an argument of an unknown program. The argument is read as if it were a command.
     suspicious: bool,
     /// The values that each variable got in the part of the command text that was read so far.
     values: VariableValues,

@@ -70,14 +70,14 @@ async fn uncommitted(git: &Git, repository: &GitRepository) -> Result<(usize, Ve
     let arguments = ["status", "--porcelain=v1", "-z", "--untracked-files=normal", "--no-renames", "--"];
     let own = format!(":(exclude){}", crate::FOLDER);
     let output = GitCall::read(&repository.home, &arguments).and(own).run(git).await?;
-    // A bare repository has no worktree and so no uncommitted files. Git refuses the call there.
+    // A bare repository has no worktree and so no uncommitted files. There `git status` fails with this message.
     if output.stderr.contains("must be run in a work tree") {
         return Ok((0, Vec::new()));
     }
     if !output.is_success() {
         return Err(output.failure());
     }
-    // An item of the output has two letters, a space and the path.
+    // Each item in the output of `git status` has two letters, a space and the path of a file.
     let items = output.stdout.split(|byte| *byte == 0).filter_map(|item| item.get(3..)).collect::<Vec<_>>();
     let name = |bytes: &&[u8]| readable(&String::from_utf8_lossy(bytes));
     Ok((items.len(), items.iter().take(NAMED_FILES_MAX).map(name).collect()))

@@ -60,7 +60,7 @@ pub async fn drop_branch(
 }
 
 /// Restores a dropped branch at its last commit. Does nothing when the branch points to that commit already. Fails when
-/// the branch has another commit, or when git has deleted the commit.
+/// the branch points to another commit, or when git has deleted the last commit.
 pub async fn restore_branch(git: &Git, repository: &Path, branch: &str, commit: &str) -> Result<(), GitProblem> {
     check_branch(branch)?;
     let repository = GitRepository::find(git, repository).await?;
@@ -74,7 +74,8 @@ pub async fn restore_branch(git: &Git, repository: &Path, branch: &str, commit: 
         return Err(GitProblem::input("branch", problem));
     }
     let arguments = ["update-ref", "-m", "handover: branch restored", "--create-reflog", "--end-of-options"];
-    // Zeros as the old value mean that the branch must not exist yet.
+    // The last argument of `git update-ref` is the expected old value of the branch. Zeros mean that the branch must
+    // not exist yet.
     let absent = "0".repeat(commit.len());
     let call = GitCall::write(&repository.home, &arguments).and(reference(branch)).and(commit).and(absent);
     call.run(git).await?.whole().map(drop)

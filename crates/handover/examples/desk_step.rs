@@ -1,6 +1,6 @@
 //! Calls one tool with the rights of a person or a coordinator, through Handover's library and not over an interface.
-//! The test scripts in Python and JavaScript make their other calls over MCP, where no caller has a person's rights. So
-//! they run this program for the calls of a person. It is part of the tests and is not installed.
+//! The test scripts in Python and JavaScript run this program for the calls of a person. They make all other calls over
+//! MCP, where no caller has a person's rights. This program is part of the tests and is not installed.
 //!
 //! usage: desk_step FOLDER person|coordinator TOOL < ARGUMENTS
 

@@ -299,8 +299,8 @@ fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread().enable_all().build()
 }
 
-/// Opens the store, and prints notes about the changes that opening made. With `--json` the notes are left out, because
-/// then standard error has only failures.
+/// Opens the store, and prints notes if opening the store changed something. With `--json` the notes are left out,
+/// because then standard error has only failures.
 async fn open_office(named: Option<&str>) -> Result<Office, OfficeClosed> {
     let office = if failure::is_json() { office::open_from(named, None).await? } else { office::open(named).await? };
     if named.is_none() {
@@ -309,8 +309,8 @@ async fn open_office(named: Option<&str>) -> Result<Office, OfficeClosed> {
     Ok(office)
 }
 
-/// Adds the project to the list for `handover status --all` when a person is at the terminal. A store that an option
-/// names is left out, because the list has only folders.
+/// Adds the project's folder to the list for `handover status --all`, if a person is at the terminal. Call this only if
+/// the command line names no store, because the list has only folders and no stores.
 fn remember_project(office: &Office) {
     let data = base::project::place::data_folder();
     if let (Some(root), Some(data), Ok(())) = (&office.place.root, data, handover::person::at_a_terminal()) {

@@ -97,11 +97,11 @@ pub async fn run(wanted: DemoOptions) -> Result<bool, Failed> {
 
 type DemoNews = tokio::sync::mpsc::Receiver<RunNews>;
 
-/// The parts that show the run of the demo.
+/// The store, the screen and the storyteller with which the demo shows its run.
 struct DemoStage<'s, W> {
     service: Service,
     screen: &'s mut Screen<W>,
-    /// Tells the story. `None` when the events are printed as JSON.
+    /// The value that puts the demo's explanations between the events. `None` when the events are printed as JSON.
     teller: Option<Storyteller>,
 }
 

@@ -98,9 +98,9 @@ fn chain(error: &dyn std::error::Error) -> String {
 }
 
 /// Answers an invalid payload. The hook refuses it, because the client must not continue as if the hook had checked the
-/// call. Two kinds of payload get only a note. First, a payload of another event than the expected one, if a hook has
-/// already blocked the stop of the session: otherwise the session could never end. Second, a payload that is too long,
-/// unless it comes before a tool call.
+/// call. There are two exceptions, which get only a note. If a hook has already blocked the end of the session, a
+/// payload of a wrong event gets a note, because otherwise the session could never end. A payload that is too long gets
+/// a note, except before a tool call.
 fn misfit(event: HookEvent, bad: &Bad) -> HookAnswer {
     match bad {
         Bad::OtherEvent { again: true, .. } => HookAnswer::Note(bad.to_string()),

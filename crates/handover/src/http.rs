@@ -115,13 +115,13 @@ pub async fn serve(office: Office, wanted: ServeOptions) -> Result<(), Unserved>
 /// The reaction of the server when another program already uses its port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PortChoice {
-    /// The server does not start.
+    /// If another program uses the port, the server does not start.
     Exactly,
-    /// The server takes the next free port.
+    /// If another program uses the port, the server takes the next free port.
     NextFree,
 }
 
-/// The number of ports that are tried after the first one.
+/// The number of further ports that are tried when another program uses the first port.
 const PORTS_TRIED: u16 = 100;
 
 /// A server that listens on its port and does not answer yet.

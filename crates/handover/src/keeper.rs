@@ -160,7 +160,8 @@ async fn rounds(desk: Desk, live: Arc<LiveSessions>, own: Option<Arc<OwnLife>>) 
         while telling.try_join_next().is_some() {}
         if let (Some(notifier), true) = (&notifier, telling.is_empty()) {
             let notifier = notifier.clone();
-            // Reading the items costs several queries, so look for new ones after a change and twice a minute.
+            // Reading the items that need a person costs several queries. So look for new items only after a change of
+            // the store, and twice a minute.
             let is_due = bell.changed(Duration::ZERO).await || round.is_multiple_of(ROUNDS_BETWEEN_ITEMS);
             telling.spawn(async move {
                 let _again = notifier.round().await;

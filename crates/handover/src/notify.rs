@@ -59,7 +59,7 @@ pub struct Notifier {
     failures: items::WayFailures,
 }
 
-/// The settings that take effect for notices.
+/// The accepted settings for notices, and for the environment of the programs that send them.
 struct NoticeSettings {
     notify: Notify,
     environment: EnvironmentSettings,

@@ -71,8 +71,8 @@ impl OfficeClosed {
     }
 }
 
-/// Opens the store for the current folder, and creates the store on first use. If this changed something, prints notes
-/// about the changes to standard error.
+/// Opens the store for the current folder, and creates the store on first use. If opening the store changed something,
+/// prints notes about the changes to standard error.
 pub async fn open(named: Option<&str>) -> Result<Office, OfficeClosed> {
     let office = open_from(named, None).await?;
     for note in &office.notes {

@@ -393,8 +393,8 @@ impl Backend for Reception {
             }
             Ok(None)
         });
-        // If the store fails, return no session that may be ended: it is not known which sessions have agents that hold
-        // tasks.
+        // If the store cannot be read, it is not known which sessions have agents that hold tasks. Then choose no
+        // session to end.
         view.await.ok().flatten()
     }
 

@@ -242,7 +242,8 @@ fn surroundings(named: Option<&str>, root: &Path) -> anyhow::Result<(SetupSurrou
     Ok((SetupSurroundings { root, home, environment, program, receipts, hooks: false, http: None }, absolute))
 }
 
-/// Tells whether a shell would start this same program by the name `handover`, by searching the folders of `PATH`.
+/// Searches the folders of `PATH` for a program with the name `handover`, and tells whether the first one is this
+/// program.
 fn named_by_path(this: &Path, path: Option<&String>) -> bool {
     let folders = path.map(std::env::split_paths).into_iter().flatten();
     let first = folders.map(|folder| folder.join("handover")).find(|program| program.is_file());

@@ -41,7 +41,8 @@ fn the_demo_is_a_team_that_comes_to_a_verified_end() {
     assert!(summary["ms"].as_u64().unwrap() < MS_MAX, "{text}");
 }
 
-/// Replaces what differs from run to run: durations, commits and the number of log entries.
+/// Replaces the parts of the demo's output that differ from run to run: durations, commits and the number of log
+/// entries.
 fn masked(story: &str) -> String {
     let is_number = |word: &str| word.chars().all(|letter| letter.is_ascii_digit() || letter == '.');
     let mut lines = Vec::new();
@@ -61,8 +62,8 @@ fn masked(story: &str) -> String {
         }
         lines.push(masked.join(" "));
     }
-    // The agents of the first chapter work at the same time, so sort the lines by task. The lines of one task keep
-    // their order.
+    // The agents in the first chapter of the demo work at the same time, so sort the lines by task. The lines of one
+    // task keep their order.
     let first = lines.iter().position(|line| line.starts_with("1. ")).map_or(0, |at| at + 2);
     let last = first + lines[first..].iter().position(String::is_empty).unwrap_or_default();
     lines[first..last].sort_by_key(|line| line.chars().take(2).collect::<String>());

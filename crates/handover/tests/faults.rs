@@ -120,8 +120,8 @@ fn a_fault_is_told_and_loses_nothing() {
             Course::Recovers | Course::Dies => assert!(told > 0, "{}: no caller was told", case.name),
             Course::Unharmed => assert_eq!(told, 0, "{}: told in vain", case.name),
         }
-        // A request that failed has not taken effect, unless an fsync failed. After a failed fsync the commit may be in
-        // the file, and the store cannot find out while fsyncs fail.
+        // A request that failed has not taken effect, unless an fsync failed. After a failed fsync the commit may or
+        // may not be in the file, and the store cannot find that out while fsyncs fail.
         let unknown = heard.faults.iter().any(|(_, unknown)| *unknown);
         match (case.inject.starts_with("fsync"), case.course) {
             (true, Course::Dies) => assert!(unknown, "{}: not told that it is unknown", case.name),
@@ -331,8 +331,8 @@ fn program(name: &str, arguments: &[&str]) -> bool {
 #[test]
 fn a_full_disk_is_told_and_passes() {
     let folder = tempfile::tempdir().unwrap();
-    // When this account may not mount, skip the test: `a_fault_is_told_and_loses_nothing` also tests a full disk, with
-    // injected `ENOSPC` errors.
+    // When this account may not mount a file system, skip the test: `a_fault_is_told_and_loses_nothing` also tests a
+    // full disk, with injected `ENOSPC` errors.
     let Some(_disk) = SmallDisk::mount(folder.path()) else { return };
     let path = folder.path().join("handover.db");
     let ballast = folder.path().join("ballast");

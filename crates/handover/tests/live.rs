@@ -328,8 +328,8 @@ fn sessions_of_older_processes_in_the_shared_folder_still_count_as_life() {
     let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
     assert_eq!(look(&sessions, 7), (owned(&[C, A]), vec![], owned(&[B])));
     assert_eq!(sessions.snapshot().taken_at, Timestamp(7));
-    // The time 5 stands for a read of the session files that began before the last read and ended after it. Its result
-    // must not replace the newer result.
+    // This read of the session files has the time 5. So it began before the last read, which has the time 7, and ended
+    // after it. Its result must not replace the newer result.
     look(&sessions, 5);
     assert_eq!(sessions.snapshot().taken_at, Timestamp(7));
     // When a store does not know a session in the shared folder, it keeps the session's file for a week, because the
@@ -449,8 +449,8 @@ fn a_name_that_was_taken_again_is_not_forgotten() {
         std::thread::scope(|scope| {
             let forgetting = || {
                 start.wait();
-                // The thread returns the new holder of the session file, so that the file stays locked until all
-                // threads have tried to delete it.
+                // The thread that deleted the session file makes and locks it again. It returns the lock, so that the
+                // file stays locked until all threads have tried to delete it.
                 forget(&folder, A).unwrap().then(|| Live::hold(&folder, A).unwrap())
             };
             let tries: Vec<_> = (0..3).map(|_| scope.spawn(forgetting)).collect();

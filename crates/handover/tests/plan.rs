@@ -53,8 +53,8 @@ case $input in
 esac
 "#;
 
-/// The script of a program that has the command line and the events of Claude Code. It resumes its conversation when
-/// the arguments name it.
+/// The script of a program that has the command line and the events of Claude Code. When its arguments name a
+/// conversation, it resumes that conversation.
 const CLAUDE: &str = r#"#!/bin/sh
 cat > "$SIM/message"
 printf '%s\n' "$*" >> "$SIM/arguments"

@@ -160,7 +160,7 @@ pub struct McpCall {
 /// The caller of a tool: a process at the other end of a pipe, or the sender of an HTTP request.
 #[derive(Debug, Clone)]
 pub enum CallerIdentity {
-    /// The process that started this one and talks to it over standard input and output.
+    /// The process that started this server. It talks to the server over standard input and output.
     Pipe,
     Http {
         /// The id of the HTTP session. `None` in the new era (protocol revision 2026-07-28 or later), which has no

@@ -36,8 +36,8 @@ pub struct HttpSettings {
     pub message_bytes_max: usize,
     /// The time without requests after which an HTTP session ends.
     pub session_idle_max: Duration,
-    /// The maximum number of HTTP sessions of one access token. When a token has this many sessions, an idle one of
-    /// them ends to make room for a new one. If none is idle, the new session is refused.
+    /// The maximum number of HTTP sessions of one access token. When a token has this many sessions, one of its idle
+    /// sessions ends to make room for a new session. If no session is idle, the new session is refused.
     pub sessions_max: usize,
 }
 

@@ -40,8 +40,8 @@ pub(super) struct MessageLines<R> {
 /// long.
 struct Long {
     skim: Skim,
-    /// If the line is too long, the maximum length for the tool that the line calls. Then the rest of the line is
-    /// dropped. `None` while the line is not too long.
+    /// The maximum length for the tool that the line calls, when the line is longer than that. The rest of such a line
+    /// is dropped. `None` while the line is not too long.
     over: Option<usize>,
 }
 
@@ -120,8 +120,8 @@ impl<R: AsyncRead + Unpin> MessageLines<R> {
         let line = self.start..end;
         (self.start, self.searched) = (next, next);
         if let Some(long) = self.long.take() {
-            // The line is complete, so the tool that it calls is known. Its length is checked against the maximum for
-            // this tool.
+            // The line is complete, so the tool that it calls is known. Here the length of the line is compared with
+            // the maximum for this tool.
             let most = long.over.unwrap_or_else(|| long.skim.bytes_max_in_the_end(bytes_max));
             if long.over.is_some() || line.len() > most {
                 return Some(MessageLine::TooLong { id: long.skim.id().cloned(), bytes_max: most });

@@ -169,7 +169,7 @@ impl<B: Backend> Sessions<B> {
     }
 
     /// Returns the sessions of the access token `owner` that have no open streams, the longest unused first. Returns
-    /// `None` when there is room for another session, so that none must end.
+    /// `None` when there is room for another session, so that no session must end.
     fn idle_of(&self, owner: &str) -> Option<Vec<IdleSession>> {
         let sessions = self.open.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         let own: Vec<_> = sessions.iter().filter(|(_, session)| &*session.owner == owner).collect();

@@ -36,9 +36,9 @@ use super::message::{self, Incoming, Refused};
 use super::outbox::Outbox;
 use super::{limits, pipes};
 
-/// Serves the process that started this one over standard input and output, until that process disconnects or `stop`
-/// ends. After that, answers the requests that were already accepted, and reports to the backend that the connection is
-/// closed.
+/// Serves one client over standard input and output. The client is the process that started this process. When the
+/// client disconnects or `stop` ends, answers the requests that were already accepted, and reports to the backend that
+/// the connection is closed.
 pub async fn serve_stdio<B: Backend>(backend: Arc<B>, stop: impl Future<Output = ()> + Send + 'static) {
     let (input, output) = pipes::standard();
     serve_pipe(backend, input, output, stop).await;

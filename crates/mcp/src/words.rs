@@ -50,7 +50,8 @@ pub(super) fn reply(text: String, who: &CallerIdentity) -> CallToolResult {
 }
 
 pub(super) fn failed(text: String) -> CallToolResult {
-    // A failure has no structured content. Clients would check it against the schema of a success, and hide the error.
+    // A failure gets no structured content, because clients would check that content against the schema of a success
+    // and would hide the error.
     CallToolResult::error(vec![ContentBlock::text(text)])
 }
 

@@ -47,8 +47,8 @@ impl LookTurns<'_> {
         let Reply::TurnStarted { turn, .. } = reply else { return Err(base::Error::unexpected(&reply).into()) };
         run.tell(facts, RunEvent::Started { turn, purpose, retry: None });
         let folder = run.shared.turn_folder(turn);
-        // All turns of this agent in the attempt use the same folder. The program opencode resumes a conversation only
-        // in the folder where the conversation began, and hangs in any other folder.
+        // All turns of the same evaluator or reviewer in the attempt use the same folder. The program opencode resumes
+        // a conversation only in the folder where the conversation began, and hangs in any other folder.
         let room = run.shared.attempt_folder(run.task, run.attempt).join(format!("room-{}", settings.slug));
         std::fs::create_dir_all(&room)?;
         std::fs::create_dir_all(&folder)?;

@@ -217,8 +217,8 @@ impl<W: Write> Screen<W> {
         self.collector.running()
     }
 
-    /// Tells the person that the run takes no new task and waits for the running ones. `turn_ms_max` is the longest time
-    /// of a turn.
+    /// Tells the person that the run takes no new task and waits for the running tasks. `turn_ms_max` is the longest
+    /// time of a turn.
     pub fn finishing(&mut self, turn_ms_max: u64) -> io::Result<()> {
         let running = self.running();
         if self.look == ScreenLook::Json {

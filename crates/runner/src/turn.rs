@@ -226,7 +226,7 @@ impl WorkerTurn<'_> {
     }
 }
 
-/// Returns a note for the person about the reason for another turn, when the last work was not good enough. Returns
+/// Returns a note that tells the person why another turn starts when the agent's last work was not good enough. Returns
 /// `None` for any other turn.
 fn retry_note(facts: &Facts, run: &AttemptRun, because: &TurnReason) -> Option<RetryNote> {
     let limits = &run.shared.settings.limits;

@@ -49,17 +49,17 @@ pub enum Fault {
     Bug { what: String },
 }
 
-/// The cause of a fault, as far as a person can do something about it.
+/// The kind of cause of a fault. Each kind, except `Other`, tells a person what to fix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FaultCause {
     DiskFull,
-    /// The file or its file system is read-only, or this user may not write.
+    /// The database file or its file system is read-only, or this user may not write to it.
     ReadOnly,
-    /// The file is no database, or it is damaged.
+    /// The file at the store's path is no database, or the database is damaged.
     Damaged,
-    /// Another process holds the lock.
+    /// Another process holds the database's lock for writing.
     Busy,
-    /// A newer program wrote the store.
+    /// A newer version of this program wrote the store.
     Newer,
     Other,
 }

@@ -40,8 +40,8 @@ impl std::fmt::Display for TamperFinding {
 struct Verifier<'a> {
     topic: &'a str,
     head: Option<&'a Head>,
-    /// Heads (the number and hash of a topic's last entry) that a caller saved earlier outside of the database. The log
-    /// must still contain these entries.
+    /// Heads (the number and hash of a topic's last entry) that a caller saved earlier outside of the database. For
+    /// each head, the log must still contain the entry with this number and hash.
     kept: Vec<&'a Head>,
     seq: i64,
     hash: String,

@@ -62,8 +62,8 @@ async fn one_failing_command_does_not_spoil_the_others_of_its_batch() {
     assert_eq!((verdict.entries, verdict.findings), (40, Vec::new()), "only what was answered is logged");
 }
 
-/// Returns jobs (commands for the store) that fail. The first one writes a row that breaks a check of its table. The
-/// second one writes a row that exists already. The function that decides the third one panics.
+/// Returns jobs (commands for the store) that fail. The first job writes a row that breaks a check of its table. The
+/// second job writes a row that exists already. The third job panics while it decides which rows to write.
 fn bad_jobs() -> Vec<(&'static str, Job)> {
     let id = WorkflowId::next(&mut Ids::new(9));
     let change = |open: u32| {

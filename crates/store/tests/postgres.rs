@@ -1,4 +1,4 @@
-//! Runs the checks that every store must pass on PostgreSQL.
+//! Runs, with a PostgreSQL store, the checks that every kind of store must pass.
 
 // The module `busy` lengthens time limits when the machine is loaded. The tests of the `handover` binary use it, too.
 #[path = "../../handover/tests/proof/busy.rs"]

@@ -1,4 +1,4 @@
-//! Runs the checks that every store must pass on SQLite and in memory.
+//! Runs, with an SQLite store and with a store in memory, the checks that every kind of store must pass.
 
 use std::sync::Arc;
 

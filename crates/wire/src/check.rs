@@ -57,7 +57,7 @@ kinds! {
     Prompt = "prompt", "the parts of a system prompt: card, persona, skills, shared_skills, memory, inbox and brief";
 }
 
-/// Facts from outside a document that the rules for the document need. Each kind of document uses only some of them.
+/// Facts from outside a document that the rules for the document need. Each kind of document needs only some facts.
 #[derive(Debug, Clone, Default)]
 pub struct CheckContext {
     /// For a review response: the bytes of the review request that the response answers. `None` if the request is not
@@ -157,7 +157,7 @@ pub(crate) fn range(span: Span) -> Range<usize> {
 }
 
 /// Returns one note for each entry in the list `messages` of a verdict. `errors` has the names of the verdict's lists
-/// of error codes: a note whose code is in one of them is an error, and every other note is a warning.
+/// of error codes: a note whose code is in one of these lists is an error, and every other note is a warning.
 fn told(verdict: &Value, errors: &[&str]) -> Vec<CheckNote> {
     let texts = |list: &str| -> Vec<String> {
         let found = verdict.get(list).and_then(Value::as_list).unwrap_or_default();

@@ -76,8 +76,8 @@ pub fn fit(facts: &ContextFacts, include: Option<&Include>, max_tokens: u32) -> 
     let max_tokens = usize::try_from(max_tokens).unwrap_or(usize::MAX);
     let parts = ContextParts::of(facts, WantedContext::of(include));
     let limit = tokens::weight_within(max_tokens);
-    // Try to write the reply uncut, even when the estimated weights (token costs) of its pieces add up to a quarter
-    // more than the limit. The weight of the whole reply is lower than this sum.
+    // Try to write the reply uncut, even when the sum of the estimated weights (token costs) of its pieces exceeds the
+    // limit by up to a quarter. The weight of the whole reply is lower than this sum.
     if parts.want() <= limit + limit / 4 {
         let whole = parts.write(&parts.everything(), limit);
         if tokens::tokens(weight_said(&whole)) <= max_tokens {

@@ -132,12 +132,12 @@ pub struct DocumentProblem {
 enum ReportSubject {
     None,
     Place(ReportPlace),
-    /// The problem is about an item of a list. It has the place of the list and the index of the item.
+    /// The problem is about an item of a list. This variant holds the place of the list and the index of the item.
     Item(ReportPlace, u32),
-    /// The problem is about a field that the protocol defines. It has the place of the object with the field, and the
-    /// index of the field's name in [`Report::fields`].
+    /// The problem is about a field that the protocol defines. This variant holds the place of the object with the
+    /// field, and the index of the field's name in [`Report::fields`].
     Field(ReportPlace, u16),
-    /// The problem is about a named thing, such as a finding's id. It has the index of the name in [`Report::words`].
+    /// The problem is about a named thing, such as a finding's id. The number is the name's index in [`Report::words`].
     Named(u32),
 }
 

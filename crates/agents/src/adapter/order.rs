@@ -203,7 +203,7 @@ pub(super) fn path_text(path: &Path) -> Result<&str, Unlaunchable> {
 
 /// Environment variables whose value is the agent's home folder itself. `HOMES_BELOW` has the variables whose value is
 /// a folder in the home folder. Together they cover all places where the programs look for their settings. The folders
-/// are created first, because Codex refuses to start when its folder is missing.
+/// are created before the program starts, because Codex refuses to start when its folder is missing.
 const HOMES_THEMSELVES: &[&str] = &["HOME", "GEMINI_CLI_HOME"];
 const HOMES_BELOW: &[(&str, &str)] = &[
     ("XDG_CONFIG_HOME", ".config"),

@@ -178,8 +178,8 @@ impl Relay {
         !self.waiting.is_empty()
     }
 
-    /// Reads bytes from `from`, to write them to the pipe later. Call it only when no bytes wait to be written. Then a
-    /// slow reader of the pipe delays the writer, and the waiting bytes cannot fill the memory of this process.
+    /// Reads bytes from `from`, to write them to the pipe later. Call it only when no bytes wait to be written. So the
+    /// waiting bytes cannot fill the memory of this process when the reader of the pipe is slow.
     pub(super) fn take(&mut self, from: &mut File) -> io::Result<usize> {
         let mut bytes = [0; PIPE_BYTES];
         let count = from.read(&mut bytes)?;

@@ -31,8 +31,8 @@ pub(super) fn serve(folder: &Path) -> ExitCode {
     }
 }
 
-/// Moves the turn host (this process) into a session of its own. The host then has no terminal, and its group ids
-/// belong to its descendants only.
+/// Moves the turn host (this process) into a session of its own. The host then has no terminal, and all processes in
+/// the process groups of its session are its descendants.
 ///
 /// The runner starts the host as the leader of a process group, and a leader cannot create a session. So the host joins
 /// the runner's group first. In that moment a signal of the terminal can reach the host, so the host handles such

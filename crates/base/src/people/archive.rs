@@ -11,7 +11,7 @@ use engine::{Caller, Command, DecisionStop, World};
 use crate::error::Error;
 use crate::service::Service;
 
-/// The maximum number of plans that [`over`] reads (the newest ones), and of rows of unmerged work.
+/// The maximum number of plans, newest first, that [`over`] reads. It reads at most as many rows of unmerged work.
 const PLANS_MAX: u32 = 500;
 
 /// The completed and abandoned plans that can be archived, and the number of plans that cannot be archived yet.

@@ -1,5 +1,5 @@
-//! Asks people about gated tasks, which start only after a person approves. The process that finds such a task ready to
-//! start asks once.
+//! Asks people about gated tasks, which start only after a person approves. When a gated task could start, a person is
+//! asked once.
 
 use engine::approval::{ApprovalRequest, Source};
 use engine::command::AskApproval;

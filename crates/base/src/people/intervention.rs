@@ -248,8 +248,8 @@ impl Intervention {
     }
 }
 
-/// The interventions of a run. It counts all of them but keeps only the first `REPEATED_MAX` in full, so that a long
-/// run needs a bounded amount of memory.
+/// The interventions of a run. All interventions are counted, but only the first `REPEATED_MAX` are kept in full, so
+/// that a long run needs a bounded amount of memory.
 #[derive(Debug, Default)]
 pub struct InterventionSummary {
     kept: Vec<Intervention>,

@@ -91,8 +91,8 @@ impl<'de> Deserialize<'de> for RawMembers {
 }
 
 /// Returns the part of a tool call's input that an approval covers. For a shell call this is the input without the
-/// caption and the time limit; for other calls it is the exact input. So two calls with equal parts run the same
-/// command.
+/// caption and the time limit; for other calls it is the exact input. So two shell calls with equal results of this
+/// function run the same command.
 pub fn sealed_input(input: &str) -> String {
     let Ok(RawMembers(members)) = serde_json::from_str::<RawMembers>(input) else { return input.to_owned() };
     if !members.iter().any(|(name, _)| gate::COMMAND_FIELDS.contains(&name.as_str())) {

@@ -67,8 +67,8 @@ impl SendBackText {
         self.text.is_empty() && self.notes.is_empty()
     }
 
-    /// Returns the remarks about the whole work. Without such remarks, returns a sentence that refers to the other
-    /// remarks.
+    /// Returns the remarks about the whole work. Without such remarks, returns a sentence that refers to the remarks
+    /// about lines of the diff.
     pub fn whole(&self) -> String {
         match (self.text.as_str(), self.notes.len()) {
             ("", 1) => "Change what the remark says.".to_owned(),
@@ -86,7 +86,7 @@ impl DiffPlace {
         } else if let Some(file) = line.strip_prefix("+++ b/").filter(|_| self.line.is_none()) {
             self.file = Some(file.to_owned());
         } else if let Some(numbers) = line.strip_prefix("@@ ") {
-            // The numbers look like `-1,7 +1,9 @@`. The number after the plus is the first line of this part in the new
+            // The numbers look like `-1,7 +1,9 @@`. The number after the plus is the first line of this hunk in the new
             // file.
             let first = numbers.split_once('+').and_then(|(_, new)| new.split([',', ' ']).next());
             self.line = first.and_then(|first| first.parse::<u32>().ok()).map(|first| first.saturating_sub(1));

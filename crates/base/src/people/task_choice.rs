@@ -40,8 +40,8 @@ pub enum TaskChoice<T> {
     Nothing,
 }
 
-/// The purpose of a command that needs a task. When the person names no task, the command takes the only task that
-/// waits for this purpose.
+/// The purpose of a command that needs a task. When the person names no task, the command takes the only task for which
+/// a command of this purpose can be given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TaskPurpose {
     /// The command shows or merges finished work.

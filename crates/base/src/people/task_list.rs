@@ -41,7 +41,7 @@ pub struct TaskListFilter {
     pub before: Option<u32>,
 }
 
-/// A task of the list.
+/// One row of the task list: a task with its state, its agent and its plan.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ListedTask {
     pub task: Task,
@@ -62,7 +62,7 @@ pub struct TaskListPage {
     pub has_older: bool,
 }
 
-/// Reads the tasks that fit a filter. Hides the tasks of a plan that is not complete yet or is still a draft.
+/// Reads the tasks that fit a filter. Leaves out the tasks of a plan that is still being written or is still a draft.
 pub async fn read(service: &Service, filter: TaskListFilter) -> Result<TaskListPage, Error> {
     let now = service.now();
     service.view(move |world| page(world, &filter, now)).await

@@ -128,7 +128,7 @@ pub struct WaitCause {
 pub struct TaskSeeker {
     /// The skills of the agent that asks. `None` when a person asks for all agents.
     pub own: Option<AgentSkill>,
-    /// The skills of the agents of the settings.
+    /// The skills of the agents that the project's settings name.
     pub team: Vec<AgentSkill>,
 }
 

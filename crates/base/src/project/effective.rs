@@ -57,7 +57,7 @@ pub fn find_here_in(root: &Path, folder: &Path) -> (DetectedProject, DetectedDef
     find_in(root, folder, MachineFacts { path: path.as_deref(), cores })
 }
 
-/// Returns the number of turns of one client that may run at the same time on this machine.
+/// Returns the number of turns of one agent program that may run at the same time on this machine.
 pub fn parallel(machine: MachineFacts<'_>) -> u32 {
     if machine.cores < CORES_FOR_PARALLEL { 1 } else { PARALLEL }
 }

@@ -1,5 +1,5 @@
-//! The files of a project in `.handover/`: the files that `handover init` writes, and the files that are read (cards,
-//! which describe agents, contracts, which describe outputs, and templates of plans).
+//! The files of a project in `.handover/`. This module writes the files of `handover init`. It reads cards
+//! (descriptions of agents), contracts (descriptions of outputs) and templates of plans.
 
 pub mod edit;
 mod first;

@@ -28,7 +28,7 @@ pub fn remember(data: &Path, root: &Path) -> io::Result<()> {
     let others = known.iter().filter(|other| *other != root).take(PROJECTS_MAX - 1);
     let lines = std::iter::once(root).chain(others.map(PathBuf::as_path));
     let text: String = lines.map(|path| format!("{}\n", path.display())).collect();
-    // Another process may write at the same time. Each of them replaces the whole file, so a reader finds a whole list.
+    // Another process may write at the same time. Each process replaces the whole file, so a reader finds a whole list.
     let mut fresh = tempfile::NamedTempFile::new_in(folder)?;
     fresh.write_all(text.as_bytes())?;
     fresh.persist(&file).map_err(|late| late.error)?;

@@ -124,7 +124,7 @@ pub fn parse(text: &str) -> Result<Settings, String> {
     settings.problem().map_or(Ok(settings), Err)
 }
 
-/// Parses a text without the checks that need the settings of both files.
+/// Parses the text of one settings file. Leaves out the checks that need the settings of both files.
 fn parse_text(text: &str) -> Result<Settings, String> {
     unchecked(toml::from_str(text).map_err(|error| unknown::told(text, &error))?)
 }

@@ -40,7 +40,7 @@ pub struct Team {
 pub enum NotReady {
     #[error("No agent here. Install Claude Code, Codex, … or: handover agent add NAME -- PROGRAM")]
     NoAgent,
-    /// The reasons, one text for each.
+    /// The problems with the agents' cards, skills and programs. Each text describes one problem.
     #[error("{}", .0.join("\n"))]
     Problems(Vec<String>),
 }

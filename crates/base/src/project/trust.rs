@@ -186,7 +186,7 @@ fn compared(
     Ok(TrustView { path, settings, written: found, changes, list, is_accepted, files, scripts })
 }
 
-/// Returns the clients that may act as coordinators because a person accepted them. All code that needs this list calls
+/// Returns the names of the MCP clients that a person accepted as coordinators. All code that needs these names calls
 /// this function, so that a client that no person accepted never counts.
 pub fn accepted_coordinators(root: Option<&Path>, data: Option<&Path>) -> Result<Vec<String>, Untrusted> {
     let Some(root) = root else { return Ok(Vec::new()) };

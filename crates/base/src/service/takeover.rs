@@ -129,8 +129,8 @@ impl Service {
     }
 }
 
-/// Returns the latest end of a lease that the change treats as expired, because the change ends the lease or refuses
-/// the lease's holder.
+/// Returns the latest end among the leases that the change treats as expired. A change treats a lease as expired when
+/// it ends the lease for that reason, or refuses the lease's holder.
 fn judged_over(world: &World, change: &Change, now: Timestamp) -> Option<Timestamp> {
     let ended = change.events.iter().filter_map(|event| {
         if let Event::LeaseEnded { task, cause: Cause::Expired, .. } = event { Some(*task) } else { None }

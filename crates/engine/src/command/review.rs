@@ -25,10 +25,10 @@ pub struct StartRound {
     pub turn: Option<TurnId>,
     pub artifact: ReviewedVersion,
     /// The decisions about findings of earlier rounds, each with the finding's id. The actor that asked for the review
-    /// made them.
+    /// made these decisions.
     pub decisions: Vec<(String, FindingDecision)>,
-    /// The machine that asks the reviewing agent. On each machine, only one process asks at a time. So when a machine
-    /// starts a round, no earlier round of this review runs on it.
+    /// The machine whose process asks the reviewing agent. Only one process of a machine asks at a time. So when a
+    /// machine starts a round, no earlier try of this review still runs on that machine.
     pub host: String,
     pub until: Timestamp,
 }

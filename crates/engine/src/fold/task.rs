@@ -45,8 +45,8 @@ impl Fold<'_> {
         let lease = Lease { agent, since: self.now, until };
         self.forget_failure(task);
         self.task(task, |task| {
-            // When a lease expired, its end was counted as a crash, and this line takes that count back. A task that
-            // was sent back had ended with a result, so no crash was counted for it.
+            // Take back the crash that was counted when the lease expired. For a task that was sent back, no crash was
+            // counted, because its claim had ended with a result.
             task.crashes = task.crashes.saturating_sub(u32::from(!sent_back));
             task.state = TaskState::Pending { lease: Some(lease) };
         });

@@ -59,8 +59,8 @@ impl Fold<'_> {
         });
     }
 
-    /// Inserts the tasks of a piece (a part of a plan). Records the number of its last task as the last number that was
-    /// given.
+    /// Inserts the tasks of a piece (a part of a plan). Records the number of the last of these tasks as the last task
+    /// number that was given.
     pub(super) fn insert(&mut self, piece: Arc<PlanPiece>, author: Option<Actor>, first: u32) {
         let tasks = u32::try_from(piece.tasks.len()).unwrap_or(u32::MAX);
         if tasks > 0 {

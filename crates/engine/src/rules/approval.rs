@@ -182,7 +182,7 @@ pub(crate) fn decide(case: &mut Case<'_>, id: ApprovalId, decision: &ApprovalDec
 }
 
 /// Returns true when the time to use an approval begins only when the asking agent's program resumes. The runner or a
-/// client's hook reports that it resumes. The exception is an agent in a person's session that asked with a tool: its
+/// client's hook reports that it resumes. Returns false when an agent in a person's session asked with a tool: its
 /// session never stopped, so no report comes, and the time begins with the decision.
 fn waits_for_its_turn(approval: &Approval, asker: Option<&Agent>) -> bool {
     let by_a_tool = approval.source == Source::ExecGate && asker.is_some_and(has_own_session);

@@ -203,9 +203,9 @@ pub(crate) fn claim_next(case: &mut Case<'_>, id: WorkflowId, include_failed: bo
             let task = case.world.task(found.id)?;
             match may_start(case, task, workflow, agent) {
                 Ok(start) => return give(case, task, workflow, agent, &start),
-                // The list of claimable tasks does not show two obstacles. First, a program may run on after its lease
-                // expired and use this task's files. Second, the approval for this claim may have ended after the list
-                // was made. In both cases, the search continues after this task.
+                // The list of claimable tasks does not show two obstacles. First, an agent whose lease has expired may
+                // still work and use this task's files. Second, the approval for this claim may have ended after the
+                // list was made. In both cases, the search continues after this task.
                 Err(DecisionStop::Refused(Refusal::FilesBusy { .. } | Refusal::ApprovalRequired { .. })) => {
                     ask.after = Some(offer::position(task))
                 }

@@ -23,8 +23,8 @@ pub(crate) fn passage(case: &Case<'_>, task: &Task) -> Result<Option<ApprovalId>
         GateState::Closed => closed(None),
         GateState::Waiting(row) => closed(Some(row.id)),
         GateState::Open(row) => {
-            // Read the approval again, because the list may be out of date: a person may have revoked the approval
-            // since then.
+            // Read the approval again, because `row` comes from a list that may be out of date. A person may have
+            // revoked the approval after the list was read.
             let row = case.world.approval(row.id)?;
             match row.state {
                 ApprovalState::Approved { .. } => Ok(Some(row.id)),
@@ -58,8 +58,8 @@ pub(crate) fn ask(case: &mut Case<'_>, asked: &AskApproval) -> Result<Reply, Dec
     if !begins || attempt != task.attempt + 1 {
         return Err(Refusal::state(format!("attempt {attempt} of {id} cannot begin now")).into());
     }
-    // Ask a person only when all dependencies of the task are met, because a rejection blocks the task. Without this
-    // check, a blocked task could wait for a task that a later change of the plan replaces.
+    // Ask a person only when all dependencies of the task are met. Otherwise a rejection could block a task that still
+    // waits for another task, and a later change of the plan could replace that other task.
     dependencies_met(case, task)?;
     match gate_state(case.world, task, case.now)? {
         GateState::Missing => return Err(nothing().into()),

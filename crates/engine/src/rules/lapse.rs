@@ -161,7 +161,7 @@ pub(crate) fn expire_all(case: &mut Case<'_>) -> Result<Reply, DecisionStop> {
     let found: Vec<ApprovalId> = rows.iter().map(|row| row.id).collect();
     let mut expired = 0;
     for id in &found {
-        // Read the approval again, because the list may be out of date: a person may have decided since then.
+        // Read the approval again, because the list may be out of date: a person may already have decided about it.
         let approval = case.world.approval(*id)?;
         if approval.is_over(case.now) {
             expire(case, approval)?;

@@ -180,9 +180,9 @@ pub(crate) fn workflow(
     Err(protected(case, act, vec![Protection::Workflow]))
 }
 
-/// Keeps the order of tasks when a task is skipped that waits for protected tasks (for example, tasks with a required
-/// review). Each task that waited for the skipped task now waits for those dependencies of the skipped task that are
-/// protected or wait for a protected task. Returns the tasks that waited for the skipped task.
+/// Keeps the order of tasks when the skipped task waits for protected tasks (such as tasks with a required review).
+/// Each task that waited for the skipped task now waits for those dependencies of the skipped task that are protected
+/// or wait for a protected task. Returns the tasks that must still wait for this reason.
 pub(crate) fn keep_dependencies(case: &mut Case<'_>, skipped: &Task) -> Result<BTreeSet<TaskId>, DecisionStop> {
     if skipped.unmet == 0 {
         return Ok(BTreeSet::new());

@@ -32,8 +32,8 @@ fn replannable(case: &Case<'_>, id: WorkflowId) -> Result<Workflow, DecisionStop
     Ok(workflow)
 }
 
-/// Returns the existing tasks that a plan names, each under the name or id that the plan uses. The flag is true when
-/// the existing task is completed or skipped.
+/// Returns the existing tasks that a plan names, each under the name or id that the plan uses. The truth value next to
+/// a task's id is true when the task is completed or skipped.
 fn existing(
     case: &Case<'_>,
     workflow: WorkflowId,

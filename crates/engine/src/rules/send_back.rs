@@ -67,8 +67,8 @@ pub(crate) fn send_back(
     Ok(Reply::Moved { status: Status::Pending })
 }
 
-/// Refuses a caller that may not send this task back. Agents and runners never may. A coordinator may only if the task
-/// has no protections, such as a required review.
+/// Refuses a caller that may not send this task back. An agent or a runner may not send any task back. A coordinator
+/// may send back only a task without protections (such as a required review).
 fn may_send_back(case: &Case<'_>, task: &Task) -> Result<(), DecisionStop> {
     let may = match case.rights {
         Rights::Person | Rights::Script | Rights::Engine => true,

@@ -43,7 +43,7 @@ pub(crate) fn move_task(
     }
     let actor = may_move(case, task, attempt, target)?;
     // Check the dependencies only for a task that no agent holds. A held task was checked when it was claimed, and its
-    // holder may continue even if a dependency was sent back since then.
+    // holder may continue even if a dependency was sent back after the claim.
     if from == Status::Pending && target != Status::Skipped && task.holder().is_none() {
         dependencies_met(case, task)?;
     }

@@ -22,7 +22,8 @@ fn may_tell(case: &Case<'_>, items: &[String]) -> Result<(), Refusal> {
     items.iter().try_for_each(|item| check::name("items", item))
 }
 
-/// Gives the caller the items about which no notice was sent yet. The caller sends one notice about all of them.
+/// Gives the caller the items (things that need a person) about which no notice was sent yet. The caller then sends one
+/// notice about all of these items.
 pub(crate) fn tell(case: &mut Case<'_>, telling: &ItemTelling) -> Result<Reply, DecisionStop> {
     let ItemTelling { way, items, pace } = telling;
     let (way, pace) = (*way, *pace);

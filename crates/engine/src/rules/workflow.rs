@@ -240,8 +240,8 @@ pub(crate) fn steer(case: &mut Case<'_>, id: WorkflowId, course: Course) -> Resu
     set_status(case, id, to, None)
 }
 
-/// If the workflow has no open tasks, marks it as completed, or as waiting for the merge of its pull requests. Returns
-/// the resulting status.
+/// Marks a workflow without open tasks as completed, or as waiting for the merge of its pull requests. Returns the
+/// resulting status of the workflow.
 pub(crate) fn settle(case: &mut Case<'_>, workflow: &Workflow, open: u32) -> Result<WorkflowStatus, DecisionStop> {
     // Skip the standing list (the one workflow for single tasks), because it is never completed: it waits for its next
     // task.

@@ -40,7 +40,7 @@ pub struct AttemptView {
     pub questions: Vec<Message>,
     /// The newest checkpoints of the task, in the order of time, oldest first.
     pub checkpoints: Vec<Checkpoint>,
-    /// The newest review that this claim waits for before it can be completed. `None` when there is no such review.
+    /// The newest review without which the task cannot be completed in this claim. `None` when there is no such review.
     pub review: Option<Reviewed>,
     pub spent: Spent,
     pub spent_workflow: Spent,

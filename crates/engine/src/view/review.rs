@@ -43,7 +43,7 @@ pub fn reviews(
     Ok(paged(world.ask(&list)?, limit, |row: &Review| (row.opened, row.id)))
 }
 
-/// Returns the newest review that this claim of a task waits for before it can be completed.
+/// Returns the newest review without which the task cannot be completed in this attempt.
 pub fn gating(world: &World, task: TaskId, attempt: u32) -> Result<Option<Reviewed>, DecisionStop> {
     let list = ReviewQuery::OfTask { task, limit: 20 };
     let own = |row: &&Review| row.gate.is_some_and(|gate| gate.attempt == attempt);

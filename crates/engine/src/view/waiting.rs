@@ -16,8 +16,8 @@ use crate::world::{Candidates, DecisionStop, NumberNeed, TaskRowNeed, TypedQuest
 /// Each list has at most [`limits::CANDIDATES_MAX`] tasks.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct WaitingTasks {
-    /// Tasks that need a role or a capability which the agents in question do not have. The caller of [`waiting`]
-    /// chooses these agents.
+    /// Tasks that need a role or a capability which no agent has. The caller of [`waiting`] chooses the agents that
+    /// count.
     pub unfit: Vec<Task>,
     /// Tasks whose next claim a person must approve first.
     pub gated: Vec<Task>,
@@ -99,8 +99,8 @@ pub fn stalls(
     workflows.iter().map(|row| if can_stall(row) { stall(world, row.id, now) } else { Ok(None) }).collect()
 }
 
-/// Returns the questions to the store that show whether a workflow is stalled: a task that can be claimed, the number
-/// of tasks in each status, and the number of tasks that agents work on.
+/// Returns three questions to the store. Their answers show whether a workflow is stalled: a task that can be claimed,
+/// the number of tasks in each status, and the number of tasks that agents work on.
 fn stall_needs(id: WorkflowId, now: Timestamp) -> (TaskRowNeed, CountQuery, NumberNeed) {
     let candidates = TaskRowNeed::Candidates(Candidates { workflow: id, failed: false, after: None, limit: 1 });
     (candidates, CountQuery::Statuses(id), NumberNeed::Running(id, now))

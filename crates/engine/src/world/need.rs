@@ -203,7 +203,7 @@ pub enum ApprovalNeed {
 /// A question to the store whose answer is a number.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NumberNeed {
-    /// The last number that was given to a task. 0 when the store never had a task. Removing a task does not change it.
+    /// The last number that was given to a task, even if that task was removed. 0 when the store never had a task.
     LastTaskNumber,
     /// The number of conditions, which are facts about the project that need a person.
     Conditions,

@@ -101,7 +101,7 @@ impl Bench {
     }
 
     /// Reads the caller of a script line: `a`, `a@c1`, `@c1`, `person`, `coordinator@c1`, `runner:a`. The text after
-    /// `@` is the connection. A connection whose name begins with `t` is a token without a session; `cli` is the
+    /// `@` is the connection. A connection whose name begins with `t` stands for all calls with one token; `cli` is the
     /// command line. A caller without a connection needs no proof that it is the agent that it names. `by=` names the
     /// user or token behind the connection.
     pub(crate) fn caller(&mut self, who: &str, words: &mut Words) -> Result<Caller, String> {

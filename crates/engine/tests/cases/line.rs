@@ -35,8 +35,8 @@ impl Line {
     }
 }
 
-/// Returns the position of the colon in a script line that stands before the tasks of a plan. The colon follows a word
-/// and is outside of quotes and braces.
+/// Returns the position of the colon before the tasks of a plan in a script line. This colon follows a word and is
+/// outside of quotes and braces.
 fn colon(text: &str) -> Option<usize> {
     let (mut quoted, mut depth) = (false, 0);
     for (at, character) in text.char_indices() {

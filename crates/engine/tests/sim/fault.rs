@@ -174,8 +174,8 @@ impl Fault {
             Self::NoFence => {
                 let task = about(&step.command).and_then(|(id, _)| tables.tasks.get(&id))?;
                 let holder = live_holder(tables, task, step)?;
-                // Do not plant this fault in a call with an idempotency key. Such a call would get the stored answer of
-                // another agent's call, which breaks another invariant first.
+                // Do not plant the fault `NoFence` in a call with an idempotency key. Such a call would get the stored
+                // answer of another agent's call, which breaks another invariant first.
                 let keyed = step.caller.key.is_some();
                 if keyed || matches!(step.command, Command::Claim { .. }) || overrides(tables, step) {
                     return None;
@@ -217,8 +217,8 @@ impl Fault {
         let is_agent = matches!(step.caller.rights, Rights::Agent | Rights::Runner);
         match (self, &step.command) {
             (Self::ForeignRenewal, Command::Heartbeat { .. } | Command::Renew) => {
-                // Change the step only if a lease of the named agent is due for renewal. Otherwise the fault would have
-                // no effect, because the engine renews a lease only when a tenth of it has passed.
+                // Change the step only if a lease of the named agent is due for renewal. Otherwise the planted fault
+                // would have no effect, because the engine renews a lease only when a tenth of it has passed.
                 let due = |task: &Task| {
                     let lease_ms = tables.workflows.get(&task.workflow).map(|workflow| workflow.lease_ms);
                     let until = task.state.running_lease().map(|lease| lease.until);
@@ -230,8 +230,8 @@ impl Fault {
                 tables.tasks.values().find(|task| due(task))?;
                 bent.caller.standing = Standing::Vouched;
             }
-            // Do not plant this fault in a claim. A claim in the name of another agent would break the invariants of
-            // claims first.
+            // Do not plant the fault `BorrowedVoice` in a claim. A claim in the name of another agent would break the
+            // invariants of claims first.
             (Self::BorrowedVoice, command)
                 if !matches!(command, Command::Register(_) | Command::Claim { .. } | Command::ClaimNext { .. }) =>
             {

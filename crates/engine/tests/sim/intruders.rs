@@ -52,7 +52,7 @@ impl Crew {
             _ => Command::Send { to: self.recipients(tables), draft: self.draft(tables) },
         };
         if self.rng.percent(6) {
-            // The worker names its own agent and locks a workflow in the name of the victim, which is another agent.
+            // The worker (a simulated client) acts as its own agent, but locks a workflow in the name of another agent.
             let command = Command::LockWorkflow { workflow: self.workflow(), owner: victim.to_string() };
             let caller = self.caller(place);
             return self.order(caller, command, Some(place));
@@ -85,9 +85,9 @@ impl Crew {
         if self.rng.percent(50) { Command::MarkRead { messages } } else { Command::Archive { messages } }
     }
 
-    /// Returns a command by which a worker registers under the name of another worker's agent. The engine may resume
-    /// that agent only when the connection that registered it last is dead, and the worker has the same user or token
-    /// as that connection.
+    /// Returns a command by which a worker (a simulated client) registers under the name of another worker's agent. The
+    /// engine may resume that agent only when the connection that registered it last is dead, and the worker has the
+    /// same user or token as that connection.
     fn register_as_another(&mut self) -> Order {
         let place = self.awake();
         let other = self.rng.below(self.workers.len());

@@ -125,8 +125,8 @@ impl Machine {
         Ok(change.reply)
     }
 
-    /// Checks the whole state at the end of a run: the two copies of the state must be equal, and all counters must be
-    /// right. The check after each step looks only at the parts that the step changed.
+    /// Checks the whole state at the end of a run: the copies `before` and `tables` of the state must be equal, and all
+    /// counters must be right. The check after each step looks only at the rows that the step changed.
     pub(crate) fn audit(&self) -> Verdict {
         if self.before != self.tables {
             return Err(Broken { rule: "only writes change the state", what: "the two copies differ".to_owned() });

@@ -161,9 +161,9 @@ fn remember(seen: &Seen<'_>, memory: &mut Memory) {
     }
 }
 
-/// Checks that no task begins while a protected task that the plan put before it is open. Skipping or removing the
-/// tasks between the two does not change that. Only a person who skips or removes the protected task itself lets the
-/// later task begin.
+/// Checks that no task begins while a protected task that the plan put before it is open, even when the tasks between
+/// them were skipped or removed. Only a person who skips or removes the protected task itself lets the later task
+/// begin.
 fn way_round(seen: &Seen<'_>, memory: &Memory) -> Verdict {
     let shape = |event: &Event| match event {
         Event::Moved(moved) => moved.state.status().is_met(),

@@ -93,8 +93,8 @@ pub(super) fn only_reads(text: &str) -> bool {
                 || WRITES_FROM.iter().any(|start| word.starts_with(start)))
     };
     // Code counts as writing if it has `>` (which may be a redirection) or a backquote (which may run a command). It
-    // also counts as writing if it joins texts to the name of a function and calls that function, as `('a' + 'b')(x)`
-    // does. The same is true if it opens a file with a mode that writes, as `open(p, 'w')` does.
+    // also counts as writing if it calls a function whose name it builds from several texts, as `('a' + 'b')(x)` does.
+    // Code that opens a file with a mode for writing, as `open(p, 'w')` does, counts as writing, too.
     let opens = |mode: &&str| {
         [format!("'{mode}'"), format!("\"{mode}\""), format!("[[{mode}]]")].iter().any(|quoted| {
             let starts = text.match_indices(quoted.as_str()).map(|(at, _)| text[..at].trim_end());

@@ -136,7 +136,7 @@ impl Judge<'_> {
     }
 
     /// Judges paths that a command may write. A person must approve the command when a gate rule asks about or denies a
-    /// write to one of them.
+    /// write to one of these paths.
     pub(super) fn may_write(&mut self, mut written: Vec<PathSpot>, level: &CommandLevel) {
         let shown = shown(level);
         let mut seen = HashSet::new();

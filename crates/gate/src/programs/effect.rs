@@ -77,8 +77,8 @@ pub(crate) enum TreeEffect {
     No,
 }
 
-/// The first words that the line `does` of an option table may have. Each word stands for one way to read the operands
-/// of a program.
+/// The words with which the line `does` of a program's option table may begin. Each word stands for one way to read the
+/// operands of the program.
 #[cfg(test)]
 const KINDS: &[&str] = &[
     "none",
@@ -145,7 +145,7 @@ const KINDS: &[&str] = &[
     "shell",
 ];
 
-/// Tells whether the line `does` of an option table names a way of reading operands that this crate knows.
+/// Tells whether the line `does` of an option table begins with a word that this crate knows.
 #[cfg(test)]
 pub(crate) fn knows(does: &str) -> bool {
     let kind = does.split(' ').next().unwrap_or_default();
@@ -192,8 +192,8 @@ pub(crate) fn effects(words: &[Arg]) -> Option<Vec<ProgramEffect>> {
     Some(found)
 }
 
-/// Returns the effects of each given option by itself. Programs such as cp and curl, for which several options act
-/// together, are read by separate functions, so their options are skipped here.
+/// Returns the effects that each given option has by itself. In cp, curl and similar programs, several options together
+/// decide which files are written. Separate functions read those options, so they are skipped here.
 pub(crate) fn of_options(name: &str, table: &ProgramTable, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     let own = matches!(table.does.as_str(), "copy" | "move" | "link" | "curl" | "wget" | "unzip" | "rsync");
     let mut found = Vec::new();

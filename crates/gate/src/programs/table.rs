@@ -127,8 +127,8 @@ impl ProgramTable {
         }
         let mut found = self.options.iter().filter(|option| option.name.starts_with(name));
         let first = *found.next()?;
-        // If the abbreviation fits several options that all take the same kind of value and have the same effect, any
-        // of them may be returned.
+        // If the abbreviation fits several options that all take the same kind of value and have the same effect, the
+        // first of these options is returned.
         found.all(|other| (other.takes, other.effect) == (first.takes, first.effect)).then_some(first)
     }
 
@@ -354,7 +354,8 @@ pub(crate) fn is_verb(kind: CommandKind, word: &str) -> bool {
     VERBS.lines().filter_map(|line| line.strip_prefix(start)).any(|line| line.split(' ').any(|verb| verb == word))
 }
 
-/// Tells whether a program works on a remote service, as kubectl does. Files that its operands name are then only read.
+/// Tells whether a program works on a remote service, as kubectl does. Such a program only reads the files that its
+/// operands name.
 pub(crate) fn is_remote(program: &str) -> bool {
     VERBS
         .lines()

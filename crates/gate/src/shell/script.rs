@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use crate::shell::word::ShellWord;
 
 /// The largest depth of substitutions within substitutions, as in `$(a $(b))`. The gate does not read a command text
-/// with deeper ones, and a person must approve it.
+/// with deeper substitutions, so a person must approve this text.
 const NESTING_MAX: u32 = 32;
 
 /// The reason why a command text was not read to its end.
@@ -33,8 +33,8 @@ pub(crate) struct ProgramText {
     pub(crate) plain: String,
     /// The words that the names in `plain`, such as `W0`, stand for.
     pub(crate) words: HashMap<String, ShellWord>,
-    /// The `((…))` parts of the command text, in the order in which they occur. Each one holds the commands that it
-    /// runs.
+    /// The `((…))` parts of the command text, in the order in which they occur. Each part holds the commands that bash
+    /// runs when it evaluates the part.
     pub(crate) arithmetic: Vec<ShellWord>,
     /// Variables that are used in computations such as `$((x + 1))`. bash evaluates their values, and a value may run a
     /// command.
@@ -77,7 +77,7 @@ struct ScriptReader<'t> {
     document_inside: bool,
     /// True after the body of a here-document (`<<EOF`) inside a substitution such as `$(…)` was read.
     document_over: bool,
-    /// True between `name=(` and the `)` that ends the list of values.
+    /// True while the reader is between `name=(` and the `)` that ends the list of values.
     in_list: bool,
     /// True if the word before the current one is `time`.
     after_time: bool,

@@ -61,7 +61,7 @@ impl ShellWord {
         (!self.has_choice()).then_some(whole)
     }
 
-    /// Tells whether `{a,b}` or `{1..9}` may be in the word.
+    /// Tells whether the word may contain braces that bash expands to several words, such as `{a,b}` or `{1..9}`.
     pub(crate) fn has_choice(&self) -> bool {
         let plain = || {
             self.pieces.iter().filter_map(|piece| match piece {

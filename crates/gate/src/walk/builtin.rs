@@ -15,8 +15,8 @@ impl CommandWalk {
                 let mut operands = arguments.iter().filter(|word| !is_option(word.as_text()));
                 let to = operands.next().cloned().or_else(|| home().map(|home| Arg::known(&home)));
                 let to = to.filter(|_| program.as_text() == "cd" || !arguments.is_empty());
-                // If another operand is left, `cd` has an option with a value, or the syntax of another shell. The
-                // folder is then unknown.
+                // If `cd` has more than one operand, an operand is the value of an option, or the command has the
+                // syntax of another shell. The folder is then unknown.
                 let to = to.filter(|_| operands.next().is_none());
                 scope.folders = to.map_or(CommandFolders::Unknown, |to| scope.folders.moved(&to));
             }

@@ -246,7 +246,7 @@ impl CommandWalk {
     }
 
     /// Reads the definition of a shell function. The function runs in the folder of its caller. The gate does not look
-    /// at the calls, so the folder counts as unknown.
+    /// at the calls of the function, so this folder counts as unknown.
     fn function(&mut self, function: &ast::FunctionDefinition, script: &ProgramText, scope: &mut WalkScope) {
         if function.fname.value.contains('=') {
             self.ask("a function whose name looks like an assignment, which bash refuses");

@@ -13,12 +13,12 @@ use crate::shell::unescaped;
 use crate::spot::PathSpot;
 
 /// The largest number of arguments of unknown programs that the gate reads as commands in one tool call. A person must
-/// approve a call with more of them.
+/// approve a call with more such arguments.
 const SUSPECTS_MAX: usize = 64;
 /// The largest number of arguments of one command that name a program and are read as commands. A command with more
 /// such arguments needs a person's approval.
 const COMMANDS_MAX: usize = 32;
-/// Names of programs. If the arguments of another program contain one of them, that program probably runs it.
+/// Names of programs. If an argument of an unknown program is such a name, the argument probably begins a command.
 const LIKELY_COMMANDS: &[&str] = &[
     "rm", "rmdir", "mv", "cp", "tee", "touch", "mkdir", "truncate", "dd", "ln", "chmod", "chown", "sed", "tar",
     "unzip", "curl", "wget", "rsync", "sh", "bash", "zsh", "dash", "git", "awk", "perl", "shred", "unlink", "rimraf",
@@ -80,7 +80,7 @@ impl CommandWalk {
         let runs = |(at, word): (usize, &'a Arg)| word.as_code().filter(|_| !is_prose(arguments, at));
         for text in arguments.iter().enumerate().filter_map(runs) {
             let value = text.split_once('=').map(|(_, value)| value);
-            // The value of a setting may be in quotes: `key="git push"`. Read the text without them, too.
+            // The value of a setting may be in quotes: `key="git push"`. Read the value without its quotes, too.
             let bare = value.and_then(|value| value.strip_prefix('"')?.strip_suffix('"'));
             // In git and gh, an alias that begins with `!` is a command for a shell.
             let aliased = text.strip_prefix('!');
@@ -166,8 +166,8 @@ fn only_reads(words: &[Arg]) -> bool {
     operands.take(3).any(|word| table::is_verb(CommandKind::Reads, word.as_text()))
 }
 
-/// Returns the folders where an unknown program may work, if its options name one. The program may run or write
-/// anything in them.
+/// Returns the folders where an unknown program may work, if its options name a folder. The program may run or write
+/// anything in these folders.
 pub(super) fn given_folders(words: &[Arg], folders: &CommandFolders) -> Option<CommandFolders> {
     let name = words.first().map(|word| options::base(word.as_text())).unwrap_or_default();
     let all = working_folders(words, folders);

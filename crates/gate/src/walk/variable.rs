@@ -11,9 +11,9 @@ use crate::shell::script::ProgramText;
 use crate::shell::word::{ShellWord, WordPiece};
 use crate::spot::{PathSpot, home};
 
-/// The largest number of values that are kept for one variable. With more, the value of the variable counts as unknown.
+/// The largest number of values that are kept for one variable. A variable that gets more values counts as unknown.
 const VALUES_MAX: usize = 16;
-/// Variables that bash itself sets. A value that the command text assigns to one of them is not used.
+/// Variables that bash itself sets. The gate does not use a value that the command text assigns to such a variable.
 const BY_ITSELF: &str = "\
     _ RANDOM SRANDOM SECONDS LINENO REPLY MAPFILE OPTARG OPTIND COPROC FUNCNAME PIPESTATUS DIRSTACK EPOCHSECONDS \
     EPOCHREALTIME HISTCMD UID EUID PPID GROUPS PWD OLDPWD HOME IFS";

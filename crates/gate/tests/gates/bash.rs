@@ -69,8 +69,8 @@ impl Stage {
     }
 }
 
-/// Tells whether the gate found a command that ran: one with the same name, and with the same words as far as the gate
-/// knows them.
+/// Tells whether the gate found the command `ran`: one of the commands in `seen` must have the same name, and the same
+/// words as far as the gate knows them.
 fn was_seen(ran: &[String], seen: &[Vec<Option<String>>]) -> bool {
     seen.iter().any(|command| {
         let Some(Some(program)) = command.first() else { return false };
@@ -82,8 +82,8 @@ fn was_seen(ran: &[String], seen: &[Vec<Option<String>>]) -> bool {
     })
 }
 
-/// Returns a message if bash runs a command of the text that the gate did not find. Returns None otherwise, and for a
-/// text that the gate cannot read.
+/// Runs a text with bash. Returns a message if bash ran a command that the gate did not find in the text. Returns
+/// `None` otherwise, and for a text that the gate cannot read.
 fn unseen(stage: &Stage, text: &str) -> Option<String> {
     let read = gate::commands(text, &stage.scratch.root());
     let Ok(seen) = read else { return None };

@@ -164,8 +164,8 @@ fn names_and_fields_of_any_tool_are_judged() {
     }
 }
 
-/// Checks that a command or a write that no gate rule names needs a person's approval by default. A tool call that is
-/// neither of them is allowed.
+/// Checks that a command or a write that no gate rule names needs a person's approval by default. A tool call that
+/// neither runs a command nor writes is allowed.
 #[test]
 fn the_default_is_for_commands_and_writes() {
     let scratch = Scratch::new();

@@ -1,6 +1,6 @@
-//! Removes the files that Handover copied into a worktree, such as `.env`, from the commits of the task's branch. An agent
-//! can commit such a file itself with `git add --force`. The next commit without the file would still leave it in the
-//! history, and pushing the branch would publish it.
+//! Removes the files that Handover copied into a worktree, such as `.env`, from the commits of the task's branch. An
+//! agent can commit such a file itself with `git add --force`. A later commit without the file would still leave the
+//! file in the history, and pushing the branch would publish it.
 
 use super::copies::{CHUNK, copied_paths};
 use super::tree::{commit_of, tree_id};
@@ -9,13 +9,13 @@ use crate::GitProblem;
 use crate::program::{Git, GitCall};
 use crate::repository::GitRepository;
 
-/// The maximum number of commits of other branches on which the commits of one task may stand. With more commits the
-/// call fails, because git gets all of them in one call.
+/// The maximum number of commits of other branches that are parents of the commits of one task. With more of these
+/// commits the call fails, because git gets all of them in one call.
 const BOUNDARY_MAX: usize = 500;
 
-/// Replaces the commits of the task's branch by one commit if one of them has a copied file. The new commit has the tree
-/// of `head`, which must have no copied file. Commits that other branches have, too, stay as they are. Returns the
-/// commit at the tip of the branch.
+/// Replaces the commits of the task's branch by one commit if one of them has a copied file. The new commit has the
+/// tree of `head`, which must have no copied file. Commits that other branches have, too, stay as they are. Returns
+/// the commit at the tip of the branch.
 pub(super) async fn replace_commits_with_copies(
     git: &Git,
     workspace: &TaskWorkspace,
@@ -60,8 +60,8 @@ async fn has_copied_file(
     Ok(false)
 }
 
-/// Returns the commits of other branches on which the task's commits stand, without those that another one contains. If
-/// the agent merged another branch, there are several. The one that the first commit of the task continues is the first.
+/// Returns the commits of other branches that are parents of the task's commits. Leaves out a commit that is an
+/// ancestor of another one. If the agent merged other branches, the commit on which the task began is the first.
 async fn parents(git: &Git, workspace: &TaskWorkspace, head: &str) -> Result<Vec<String>, GitProblem> {
     let first = boundary(git, own_commits(workspace, &["--boundary", "--first-parent"], head)).await?;
     let all = boundary(git, own_commits(workspace, &["--boundary"], head)).await?;

@@ -14,7 +14,7 @@ use crate::repository::{GitRepository, reference};
 /// The maximum number of characters that a task's or plan's name contributes to a branch name. A longer name would be
 /// hard to read in a list.
 const SLUG_CHARS_MAX: usize = 50;
-/// The maximum number of names that are tried when other branches have the same words. After these tries, naming fails.
+/// The maximum number of names that are tried when other branches have the same name. After these tries, naming fails.
 const NUMBERS_MAX: u32 = 100;
 
 /// The task or the plan that a branch is for.
@@ -47,7 +47,7 @@ pub struct BranchStart<'a> {
     /// A text on one line that identifies the work. Git keeps it in the log of the branch, so that a later call for the
     /// same work finds the branch that a killed process created.
     pub owner: &'a str,
-    /// The names that belong to other work although no branch has them now.
+    /// Branch names that belong to other work although no branch has them now. They are not used for this branch.
     pub taken: &'a BTreeSet<String>,
 }
 

@@ -16,7 +16,7 @@ use crate::repository::GitRepository;
 /// The slot (a reusable worktree) that was chosen for an owner.
 pub(super) struct SlotChoice {
     pub(super) number: u32,
-    /// The record of the slot (worktree) before it was chosen, but already with network ports.
+    /// The record that the slot (worktree) had before it was chosen. Network ports are added if the record had none.
     pub(super) before: SlotRecord,
     pub(super) gave_up: Option<GivenUpSlot>,
     /// The lock of a slot (worktree) that was given up. It is held until the slot is prepared for its new owner.

@@ -183,7 +183,7 @@ async fn put_on_branch(
     Err(GitProblem::BranchExists { branch: format!("{branch}-left-{SECOND_BRANCHES_MAX}"), checked_out: None })
 }
 
-/// Returns true when `tip` already has the same work, because an earlier call saved it and was then stopped.
+/// Returns true when the commit `tip` already contains `work`, because an earlier call saved it and was then stopped.
 async fn is_same_work(git: &Git, repository: &GitRepository, tip: &str, work: &LeftWork) -> Result<bool, GitProblem> {
     let parent = repository.commit(git, &format!("{tip}^1")).await?;
     let is_made = parent == work.head && tree_id(git, repository, tip).await? == work.tree;

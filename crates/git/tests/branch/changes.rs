@@ -24,7 +24,7 @@ alone! {
         let moved = ChangedFile { old_path: Some("moved.txt".to_owned()), ..file("new name \"ü\".txt", 0, 0) };
         assert_eq!(found.list, [file("a.txt", 2, 1), file("gone.txt", 0, 2), image, moved]);
         assert_eq!((found.files, found.added, found.removed), (4, 2, 3));
-        // The comparison also works with the ids of trees.
+        // The function `changes` also compares two trees when it gets their ids.
         let tree = |commit: &str| scene.git(&["rev-parse", &format!("{commit}^{{tree}}")]);
         assert_eq!(changes(&scene.git, &scene.home, &tree(&from), &tree(&to)).await.unwrap(), found);
         assert_eq!(changes(&scene.git, &scene.home, &to, &to).await.unwrap().files, 0);

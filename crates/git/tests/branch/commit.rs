@@ -1,5 +1,5 @@
-//! Tests the commit of files that an agent leaves in its worktree: files that are committed, ignored, or left to the
-//! agent.
+//! Tests the commit that Handover makes of the files in an agent's worktree. Handover commits some files, ignores some,
+//! and leaves some to the agent.
 
 use std::fs;
 

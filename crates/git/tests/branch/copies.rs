@@ -97,7 +97,7 @@ alone! {
     fn copies_are_never_committed(scene) {
         let workspace = checkout(&scene).await;
         copy(&scene, &workspace, &[".env", "settings/deep/run.sh"], CopyMode::Replace).await;
-        // The agent removes `.env` from `.gitignore`, and adds the other copied file with `--force`.
+        // The agent removes `.env` from `.gitignore`, and adds the copied file `run.sh` to the index with `--force`.
         fs::write(workspace.path.join(".gitignore"), "settings/\n").unwrap();
         git(&workspace.path, &["add", "--force", "settings/deep/run.sh"]);
         fs::write(workspace.path.join("work.txt"), "work").unwrap();
@@ -136,7 +136,7 @@ alone! {
         git(&workspace.path, &["commit", "--quiet", "-m", "with a secret"]);
         git(&workspace.path, &["rm", "--quiet", "--cached", ".env"]);
         git(&workspace.path, &["commit", "--quiet", "-m", "without it"]);
-        // The agent merges the work of another task, whose commit must stay as it is.
+        // The agent merges the work of another task. The commit of the other task must stay unchanged.
         let line = format!("handover/{WORKFLOW}");
         scene.merge(&save(&plan.path, "other.txt", "other")).await.unwrap();
         let tip = scene.git(&["rev-parse", &line]);

@@ -1,4 +1,5 @@
-//! Tests the facts about a repository for messages, and the names of new branches.
+//! Tests the facts about a repository that messages show, such as its branch and its uncommitted files. Also tests the
+//! names of new branches.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -129,8 +129,8 @@ alone! {
         }
         let Ok(CommitResult::Commit { .. }) = scene.commit(&workspace).await else { panic!() };
         assert_eq!(git(&workspace.path, &["status", "--porcelain"]), "");
-        // This test creates a repository inside the worktree. Its name looks like an option and like a pattern of git.
-        // The commit must leave out this repository and nothing else.
+        // This test creates a repository inside the worktree. The name of the inner repository looks like an option and
+        // like a pattern of git. The commit must leave out this repository and nothing else.
         fs::create_dir(workspace.path.join("-r*")).unwrap();
         git(&workspace.path.join("-r*"), &["init", "--quiet"]);
         save(&workspace.path.join("-r*"), "x", "x");

@@ -122,7 +122,8 @@ alone! {
         scene.git(&["worktree", "add", "--quiet", "-b", "handover/2-more", place.to_str().unwrap(), WORK]);
         save(&place, "more.txt", "more\n");
         landed(&scene, &ready(&scene, &request).await).await;
-        // The person changes a line again that the first work had changed. The second work does not change this line.
+        // The landed work of the first task has changed a line. Now the person changes this line again. The work of the
+        // second task does not change it.
         save(&scene.home, "a.txt", "PERSON\ntwo\nthree\n");
         let second = LandingRequest { work: "handover/2-more".to_owned(), base: first, ..request };
         let landing = ready(&scene, &second).await;
@@ -288,8 +289,8 @@ alone! {
         let record = landed(&scene, &landing).await;
         undone(&scene, &record).await;
         assert_eq!(fs::read_to_string(&mark).unwrap_or_default(), "");
-        // Handover does not run filter programs, and without its filter the file would get wrong content. So the
-        // landing (a merge into the person's branch) is refused.
+        // Handover does not run filter programs. Without its filter program the file `new.txt` would get wrong content,
+        // so the landing (a merge into the person's branch) is refused.
         fs::write(scene.home.join(".git/info/attributes"), "new.txt filter=f\n").unwrap();
         let refusal = refused(&scene, &landing).await;
         assert!(refusal.to_string().contains("filter program"), "{refusal}");
@@ -330,7 +331,7 @@ fn is_landed(stop: u32) -> bool {
     assert_eq!(scene.home.join("new.txt").exists(), is_moved, "{stop}");
     assert!(!is_stopped(LAND, &scene.home, 0), "{stop}");
     assert_eq!(head(&scene), landing.commit, "{stop}");
-    // Undo the landing (a merge into the person's branch), and kill the undo in the same way.
+    // Now undo the landing (a merge into the person's branch). Kill the undo at a git call, and then repeat the undo.
     fs::write(scene.home.with_file_name("undo"), "").unwrap();
     is_stopped(LAND, &scene.home, stop + 3);
     assert!(!is_stopped(LAND, &scene.home, 0), "{stop}");

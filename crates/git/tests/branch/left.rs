@@ -158,8 +158,8 @@ fn saved_in_a_process_of_its_own() {
     runtime().block_on(async { scene.pool().free(&scene.git, &scene.home, TASK).await.unwrap() });
 }
 
-/// Checks that the work of a slot (worktree) is on exactly one second branch, when saving it was killed at git call
-/// number `stop` and repeated. Returns false when there was no such git call.
+/// Frees a slot (worktree) in a process that is killed at git call number `stop`, and then frees the slot again. Checks
+/// that the agent's work is on one additional branch. Returns false when there was no such git call.
 fn is_saved(stop: u32) -> bool {
     const SAVE: &str = "left::saved_in_a_process_of_its_own";
     let scene = Scene::new();

@@ -1,4 +1,4 @@
-//! Tests merges into the workflow's branch, which must not change any checked-out files.
+//! Tests merges into the workflow's branch. Such a merge must not change any checked-out files.
 
 use std::fs;
 use std::path::Path;

@@ -28,8 +28,8 @@ alone! {
         assert_eq!(pushed.said.as_deref(), Some("Create a pull request: https://example.com/new"));
         assert_eq!(pushed.compare_url, None);
         assert_eq!(git(&path, &["rev-parse", WORK]), scene.git(&["rev-parse", WORK]));
-        // The branch gets other commits, as after work that was sent back. The remote still has the commit of the last
-        // push, so its branch may be replaced.
+        // The local branch gets other commits, as after work that was sent back. The remote still has the commit of the
+        // last push, so a new push may replace the branch on the remote.
         scene.git(&["checkout", "--quiet", WORK]);
         scene.git(&["commit", "--quiet", "--amend", "-m", "other"]);
         push_branch(&scene.git, &scene.home, WORK, (None, None)).await.unwrap();

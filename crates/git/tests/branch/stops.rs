@@ -73,8 +73,8 @@ alone! {
     }
 }
 
-/// Calls `check` with the numbers 1, 2, 3 and so on of a git call, until `check` returns false because there was no
-/// such call. Fails when there are fewer than `least` calls.
+/// Calls `check` with the numbers 1, 2, 3 and so on. Each number is the git call at which `check` kills a process. Ends
+/// when `check` returns false, because there was no such call. Fails when there were fewer than `least` calls.
 pub(crate) fn at_each_call(least: u32, check: fn(u32) -> bool) {
     // Run four checks at the same time, because most of the time is spent waiting for processes.
     for first in (1..).step_by(4) {
@@ -93,7 +93,7 @@ pub(crate) fn at_each_call(least: u32, check: fn(u32) -> bool) {
 /// when the run ended before git call number `stop`, so that it was not killed.
 fn goes_on(stop: u32) -> bool {
     let scene = Scene::new();
-    // The task starts, and then another task changes the same line of `a.txt` and is merged first.
+    // The task `tk_work` starts. Then the task `tk_first` changes the same line of `a.txt` and is merged first.
     runtime().block_on(async {
         let first = scene.workspace("tk_first").await;
         scene.workspace("tk_work").await;

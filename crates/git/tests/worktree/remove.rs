@@ -144,7 +144,8 @@ alone! {
         ];
         for (name, before, branch, squashed, holds) in cases {
             let file = format!("{name}.txt");
-            // These attributes and this merge driver would report success. Only the content of the files may decide.
+            // With these attributes and this merge driver, git would report that every merge succeeds. Handover must
+            // look only at the content of the files.
             scene.commit(".gitattributes", &format!("{file} merge=union\n*.txt merge=yes # {name}\n"));
             scene.git(&["config", "merge.yes.driver", "true"]);
             scene.commit(&file, &before);

@@ -126,7 +126,7 @@ alone! {
         assert_eq!(third.gave_up, Some(gave_up));
         assert_eq!(scene.git(&["show", "handover/two:work.txt"]), "two");
         assert_eq!(names(&third.path), [".git", "a.txt"]);
-        // The owner that gave up its slot (worktree) continues in another slot, with its work.
+        // The owner `two` has lost its slot (worktree). It continues in another slot, with its work.
         let again = take_of_two(&scene, "two", &base).await.unwrap();
         assert_eq!((again.number, again.gave_up.unwrap().owner), (1, "one".to_owned()));
         assert_eq!(fs::read_to_string(again.path.join("work.txt")).unwrap(), "two");

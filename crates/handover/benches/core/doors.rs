@@ -67,7 +67,7 @@ impl Pipe {
 
 impl Drop for Pipe {
     /// Ends the server by closing its input, as a client does. A killed server would leave its session open, and the
-    /// next server would have to end it.
+    /// next server would have to end this session.
     fn drop(&mut self) {
         self.input = None;
         let _gone = self.child.wait();

@@ -112,7 +112,7 @@ pub(super) struct NumberSpace {
     pub(super) boot: String,
 }
 
-/// Returns the scope in which the process ids of this process are valid, or `None` when there is no `/proc`.
+/// Returns the scope of the process ids that this process sees, or `None` when there is no `/proc`.
 pub(super) fn number_space() -> Option<NumberSpace> {
     let namespace = std::fs::read_link("/proc/self/ns/pid").ok()?.to_string_lossy().into_owned();
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?.trim().to_owned();

@@ -1,5 +1,5 @@
 //! `handover agent add`: a person adds an agent to the personal settings. It is only a command and no MCP tool, because
-//! the program runs with the person's rights.
+//! the agent's program runs with the person's rights.
 
 use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
@@ -16,7 +16,8 @@ use super::say;
 use super::show::plain;
 use super::typed_edit::{EditResult, EditSite};
 
-/// The first word of the command `handover agent add`. The other commands that begin with `agent` call tools.
+/// The word after `handover` in the command `handover agent add`. The other commands that begin with `handover agent`
+/// call tools.
 pub(super) const NOUN: &str = "agent";
 const VERB: &str = "add";
 const HELP: &str = "\

@@ -16,7 +16,7 @@ const FILE_BYTES_MAX: u64 = wire::lifecycle::PLAN_BYTES_MAX as u64;
 /// A file that was given as an argument with `@FILE`.
 #[derive(Debug)]
 pub(super) struct ArgumentFile {
-    /// The name of the command's argument whose value the file has, such as `plan`.
+    /// The name of the command's argument whose value is in the file, such as `plan`.
     argument: String,
     path: String,
     text: String,

@@ -56,7 +56,7 @@ impl CommandFailure {
         Self::parsed(&problem.to_string(), REFUSED, format!("handover: {problem}"))
     }
 
-    /// Returns the failure of a command whose cause the caller can fix. The text says what is wrong.
+    /// Returns the failure of a command when the caller can fix the cause. The text says what is wrong.
     pub(crate) fn unusable(text: &str) -> Self {
         Self::parsed(text, UNUSABLE, format!("handover: {text}"))
     }
@@ -192,8 +192,8 @@ fn lines(said: &ToolError) -> String {
     text + &plain(&advice::typed(&said.suggestion))
 }
 
-/// Tells whether this process was started with `--json`. It looks at the words themselves, because a command line that
-/// the parser does not understand has no parsed options. Words after `--` are no options.
+/// Tells whether this process was started with `--json`. Searches the words of the command line, because a command line
+/// that the parser does not understand has no parsed options. Words after `--` are no options.
 pub(crate) fn is_json() -> bool {
     std::env::args_os().skip(1).take_while(|word| word != "--").any(|word| word == "--json")
 }

@@ -122,7 +122,7 @@ async fn stored(office: &Office, plan: &PlanFile) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Lets an agent draft a plan. If there is no plan, prints the reason and returns the exit code.
+/// Lets an agent draft a plan. If no agent delivers a plan, prints the reason and returns the exit code.
 async fn drafted(office: &Office, goal: &str, asked: &PlanArguments) -> anyhow::Result<Result<OfferedPlan, ExitCode>> {
     let Some(root) = office.place.root.as_deref() else {
         eprintln!("handover: there is no project here; run this command in a git repository");

@@ -14,7 +14,8 @@ use wire::json::Value;
 use super::show::refused;
 use super::{say, say_json};
 
-/// The first word of the command `handover inbox reply`. The other commands that begin with `inbox` call tools.
+/// The word after `handover` in the command `handover inbox reply`. The other commands that begin with `handover inbox`
+/// call tools.
 pub(super) const NOUN: &str = "inbox";
 const VERB: &str = "reply";
 

@@ -32,8 +32,8 @@ use super::failure::CommandFailure;
 use super::show::{plain, plain_lines, refused, table};
 use super::{say, say_json};
 
-/// The first word of the commands in this file, such as `handover review ask`. The other commands that begin with
-/// `review` call tools.
+/// The word after `handover` in the commands of this file, such as `handover review ask`. The other commands that begin
+/// with `handover review` call tools.
 pub(super) const NOUN: &str = "review";
 /// The maximum number of reviews in a list. Older reviews are left out, because people do not read longer lists.
 const ROWS: u32 = 200;

@@ -137,7 +137,7 @@ pub(super) async fn run(office: &Office, asked: &RunArguments) -> anyhow::Result
         let Some(opened) = opened else {
             match Box::pin(follow::follow(office, scope, order.clone(), asked.json)).await? {
                 FollowEnd::Over(code) => return Ok(code),
-                // The other process ended before the work was done, so this one does the rest.
+                // The process whose work was followed ended before the work was done, so this process does the rest.
                 FollowEnd::RunnerGone => continue,
             }
         };
@@ -177,7 +177,7 @@ pub(super) async fn opened(
         matches!(problem, NotOpened::Untrusted(Untrusted::Never { .. } | Untrusted::Changed { .. }))
     };
     if opened.as_ref().is_err_and(is_unaccepted) && !asked.json {
-        // A failed question counts as "no".
+        // If asking the person fails, treat the settings as not accepted.
         if is_accepted_now(office).unwrap_or(false) {
             opened = open::open(office.run_site(), at_once, order).await;
         }
@@ -281,7 +281,7 @@ pub(super) async fn show(opened: Opened, scope: RunScope, json: bool) -> anyhow:
 /// Returns the form in which events are shown (JSON, live or lines), and the width of the terminal in columns.
 pub(super) fn look(json: bool) -> (ScreenLook, usize) {
     // If colours are switched off (`NO_COLOR`, a plain terminal), the sequences that erase lines are left out, too.
-    // Then lines that are drawn again and again would stay.
+    // Then the old versions of a redrawn line would stay on the screen.
     let out = std::io::stdout();
     let can_erase = out.is_terminal() && anstream::AutoStream::choice(&out) != anstream::ColorChoice::Never;
     let look = match (json, can_erase) {

@@ -13,7 +13,7 @@ use wire::lifecycle::TOOLS;
 use super::table::{TableScreen, display_width};
 use super::{approval, project, review, show, task_list, token, turn, work};
 
-/// The time that the tables of the pictures are drawn for: 2026-11-17 23:30:05 UTC.
+/// The time that counts as now when the tables are drawn: 2026-11-17 23:30:05 UTC.
 const NOW: Timestamp = Timestamp(1_794_958_205_000);
 
 /// Returns every table that a command of the program prints: its name and its columns.

@@ -106,8 +106,8 @@ pub(super) fn check(matches: &ArgMatches) -> anyhow::Result<()> {
     Err(CommandFailure::by_text(&text).into())
 }
 
-/// Tells whether the caller of this command is a person: no agent started it, and it has a terminal or a person's
-/// token.
+/// Tells whether the caller of this command is a person: no agent started this process, and the process has a terminal
+/// or a person's token.
 pub(super) fn deciding(store: Option<&str>) -> anyhow::Result<Result<(), NotAPerson>> {
     if let Err(stranger) = person::not_below(store) {
         return Ok(Err(stranger));

@@ -27,7 +27,8 @@ const AMOUNTS: [&str; 4] = ["cost", "time", "for", "lines"];
 const COMMIT: &str = "commit";
 const COMMIT_CHARS: usize = 10;
 
-/// Returns the width of the terminal in columns; `None` when standard output is no terminal. No other code reads it.
+/// Returns the width of the terminal in columns; `None` when standard output is no terminal. All code that needs the
+/// terminal's width calls this function.
 fn terminal_width() -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
     (size.ws_col > 0).then(|| usize::from(size.ws_col))

@@ -13,7 +13,7 @@ use super::failure::CommandFailure;
 use super::show::{table, without_secrets};
 use super::{say, say_json, work};
 
-/// The first word of the command `handover task list`.
+/// The word after `handover` in the command `handover task list`.
 pub(super) const NOUN: &str = "task";
 const VERB: &str = "list";
 

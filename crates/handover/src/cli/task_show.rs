@@ -11,7 +11,7 @@ use super::show::{coloured, plain};
 
 /// The blanks before the lines under the name of a task.
 const INDENT: &str = "    ";
-/// The members of the reply that the first lines show in words.
+/// The members of the reply of `task_get` that the first lines of the output show in words.
 const IN_WORDS: [&str; 8] =
     ["number", "name", "workflow_name", "status", "finished_by", "finished_at", "spent", "delivery"];
 

@@ -252,7 +252,8 @@ async fn with_ids(office: &Office, asked: &TypedToolCall) -> anyhow::Result<Resu
     Ok(Ok(Value::Object(members)))
 }
 
-/// `Yes` when a command that an agent client started must know which of the client's agents calls.
+/// Tells whether a command must know which agent calls it. This matters when an agent client started the command,
+/// because one client can have several agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NeedsAgent {
     Yes,

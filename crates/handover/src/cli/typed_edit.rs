@@ -101,7 +101,7 @@ impl EditSite {
 
 /// Replaces a file as a whole, so that a killed process never leaves half of a person's text.
 fn write(path: &Path, text: &str) -> std::io::Result<()> {
-    // A link stays a link, and the file that it names is replaced.
+    // If the path is a symbolic link, replace the file to which it points. The link stays.
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let folder = path.parent().ok_or_else(|| std::io::Error::other("the path has no folder"))?;
     std::fs::create_dir_all(folder)?;

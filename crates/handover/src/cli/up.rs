@@ -60,8 +60,8 @@ pub(super) async fn run(office: &Office, asked: &UpArguments) -> anyhow::Result<
     stop.cancel();
     let _ended = served.await;
     let shown = shown?;
-    // A person ends this command with Ctrl-C, so that is a success. It is not a success when a second signal ended
-    // running turns.
+    // A person normally ends this command with one Ctrl-C, so the exit code is then a success. It is not a success when
+    // a second signal ended running turns.
     Ok(if shown.order == RunnerOrder::Finish { ExitCode::SUCCESS } else { shown.code })
 }
 

@@ -27,7 +27,8 @@ use wire::lifecycle::ToolError;
 
 use super::show::{self, plain};
 
-/// The first word of the command `handover task verify`. The other commands that begin with `task` call tools.
+/// The word after `handover` in the command `handover task verify`. Most other commands that begin with `handover task`
+/// call tools.
 pub(crate) const NOUN: &str = "task";
 const VERB: &str = "verify";
 

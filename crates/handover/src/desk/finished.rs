@@ -1,4 +1,4 @@
-//! Adds to the row of a task who finished it, when, at which cost, and where its work is in git.
+//! Adds facts to a task's row in a reply: who finished the task, when, at which cost, and where its work is in git.
 
 use base::people::delivered::{self, FinishedWork};
 use base::people::task_choice::NamedWork;

@@ -11,8 +11,8 @@ use super::{Desk, Stopped};
 
 /// The time after which a caller should ask again when no task can be claimed, in milliseconds.
 const RETRY_MS: u32 = 5_000;
-/// The maximum number of workflows whose tasks are counted in the reasons. The agent's own workflow is counted first,
-/// and then the oldest running workflows.
+/// The maximum number of workflows whose tasks are counted to explain why no task can be claimed. The agent's own
+/// workflow is counted first, and then the oldest running workflows.
 const WORKFLOWS_COUNTED: usize = 20;
 
 /// The reason why no task can be claimed.
@@ -34,7 +34,8 @@ impl IdleReason {
 }
 
 impl Desk {
-    /// Returns the reason why the agent can claim no task, of one workflow or of all.
+    /// Returns the reason why the agent can claim no task of this workflow. If `workflow` is `None`, all workflows
+    /// count.
     pub(super) async fn idle(
         &self,
         workflow: Option<WorkflowId>,

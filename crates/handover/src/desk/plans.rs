@@ -204,8 +204,8 @@ impl Desk {
         let rows = limit(asked.limit);
         let page = self.service.view(move |world| view::templates(world, &after, rows)).await?;
         let mut templates: Vec<TemplateRow> = Vec::new();
-        // In the list of templates, those in files come before those in the store. They are all on the first page. A
-        // call without a cursor (a position in the list) asks for the first page.
+        // The list has the templates in files first, and then the templates in the store. All templates in files are on
+        // the first page. A call without a cursor (a position in the list) asks for the first page.
         if asked.cursor.is_none() {
             templates.extend(
                 self.files()?

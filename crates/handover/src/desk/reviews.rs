@@ -264,7 +264,7 @@ fn none() -> Stopped {
 }
 
 /// Returns the total cost of a review's earlier rounds. Some reviewers continue their session and report the earlier
-/// cost again, together with the new cost. Then the earlier cost is subtracted.
+/// cost again, together with the new cost. This total is then subtracted from the reported cost.
 fn spent(known: &Reviewed) -> Spent {
     known.rounds.iter().fold(Spent::default(), |sum, round| match &round.state {
         engine::review::RoundState::Answered(answered) => sum.and(answered.spent),

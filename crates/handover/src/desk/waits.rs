@@ -93,7 +93,7 @@ impl Desk {
         cursor: String,
     ) -> ToolAnswer {
         // Count the claimable tasks again. A call that continues after a cursor can see no change although tasks are
-        // claimable: they became claimable before the cursor. Then there is no reason to report.
+        // claimable: they became claimable before the cursor. Then the reply must not say that there is no work.
         let is_idle = topics.work && self.claimable(topics.workflow, agent).await? == 0;
         let idle = if is_idle { Some(self.idle(topics.workflow, agent).await?) } else { None };
         let reply = Waited {

@@ -157,8 +157,8 @@ impl Desk {
     }
 }
 
-/// Adds the reply of the engine, which executed the document's command, to the answer for a posted document. The kind
-/// of the document says which reply is expected.
+/// Adds the results in the engine's reply to the answer for a posted document. The engine has executed the command of
+/// this document, and the kind of the document says which reply is expected.
 fn note(posted: &mut Posted, payload: &WirePayload, reply: &Reply) -> Result<(), Stopped> {
     match (payload, reply) {
         (WirePayload::Brief(_), Reply::TaskAdded { task, .. }) => posted.task_id = Some(*task),

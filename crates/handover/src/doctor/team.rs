@@ -17,7 +17,7 @@ use base::ground::words::count;
 /// The maximum number of plans whose tasks are checked.
 const PLANS_MAX: u32 = 20;
 
-/// Checks whether the agents of the project can work, by the function that `handover run` uses.
+/// Checks whether the agents of the project can work. Uses the same function as `handover run`.
 pub(super) fn agents(root: Option<&Path>) -> Vec<DoctorFinding> {
     let Some(root) = root else { return Vec::new() };
     match accepted_team(root) {

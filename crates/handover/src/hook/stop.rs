@@ -47,8 +47,7 @@ pub(super) struct DueHandoff {
 }
 
 pub(super) fn stopping(hook: &HookCall<'_>) -> Result<HookAnswer, HookError> {
-    // If the payload does not name the sub-agent that stops, there is nothing to do: the session itself keeps its
-    // claims.
+    // Do nothing if the payload does not name the sub-agent that stops: the session continues and keeps its claims.
     if hook.event == HookEvent::SubagentStop && hook.payload.part().is_none() {
         return Ok(HookAnswer::Nothing);
     }

@@ -241,7 +241,7 @@ pub(super) async fn log(
     Ok(json(&Value::Object(reply)))
 }
 
-/// Returns a log entry as JSON. The body of the entry is a JSON value in it and not a text.
+/// Returns a log entry as JSON. The entry's body becomes a JSON value in this object, not a quoted text.
 pub(super) fn entry(entry: &Entry) -> Value {
     object([
         ("topic", entry.topic.as_str().into()),

@@ -17,7 +17,7 @@ use tokio::time::Sleep;
 use super::limits::HttpLimits;
 use super::problem::HttpProblem;
 
-/// The number of bytes for which memory is reserved at a time while request bodies arrive.
+/// The size of the steps, in bytes, in which memory is reserved while request bodies arrive.
 const UNIT_BYTES: usize = 1 << 10;
 /// The number of bytes at the start of each request body for which no memory is reserved. This lets small requests pass
 /// while a few large ones use up the memory.

@@ -98,7 +98,7 @@ fn tool_path(tool: &Tool) -> Value {
     )])
 }
 
-/// Returns the description of the GET routes. They read data by a path instead of by a tool's name.
+/// Returns the description of the GET routes. With them, a client reads data by a URL path, without the name of a tool.
 fn reads() -> Object {
     let reply = |tool: &str| reference(&format!("{tool}.reply"));
     let limit = || parameter("limit", "query", "The largest number of rows", whole());

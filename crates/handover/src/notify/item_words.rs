@@ -3,7 +3,7 @@
 use base::people::attention::AttentionItem;
 use wire::json::{Value, object};
 
-/// The end of a run, as people are told about it.
+/// The facts about the end of a run that a notice tells people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunEndNotice {
     /// The name of the run, which no other run of this store has.

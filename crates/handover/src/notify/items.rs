@@ -90,7 +90,8 @@ impl Notifier {
         NoticeWay::ALL.iter().copied().filter(is_possible).filter(|way| !self.failures.holds(*way, now)).collect()
     }
 
-    /// Returns the desktop if there is one and the settings allow it; otherwise the terminal.
+    /// Returns the place where notices appear: the desktop if there is one and the settings allow it, otherwise the
+    /// terminal.
     fn screen(&self, settings: &NoticeSettings) -> &NoticeScreen {
         if settings.notify.desktop && self.desktop != NoticeScreen::Nowhere { &self.desktop } else { &self.terminal }
     }
@@ -123,8 +124,8 @@ impl Notifier {
         Ok((!names.is_empty()).then_some(TakenNotice { names, text, body }))
     }
 
-    /// Returns the names (of items or of a run) about which no process has told people in this way yet, and records
-    /// that this process tells them.
+    /// Returns the names (of items or of a run) about which no process has told people yet in this way (screen, command
+    /// or webhook). Records that this process tells people about them.
     async fn take_names(&self, way: NoticeWay, items: Vec<String>, pace: NoticePace) -> Result<Vec<String>, Error> {
         // Most often people were already told about all items. So look with a view first: a view takes no lock, and the
         // processes do not wait for each other.
@@ -171,8 +172,9 @@ impl Notifier {
     }
 }
 
-/// Tells whether a notice in this way may be about an item of this kind. Approvals and changed checks are left out for
-/// the command and the webhook, because these two get a separate notice about each approval, with its fingerprint.
+/// Tells whether a notice that is sent in this way (screen, command or webhook) may be about an item of this kind. The
+/// command and the webhook get no such notice about approvals and changed checks, because they get a separate notice
+/// about each approval, with its fingerprint.
 fn is_told(way: NoticeWay, kind: AttentionKind) -> bool {
     match way {
         NoticeWay::Screen => true,

@@ -73,8 +73,8 @@ fn the_first_agent_keeps_the_installed_clients() {
     assert_eq!(said.code, 0, "{}", said.text);
     let local = scene.read(".handover/local.toml").unwrap();
     assert!(local.contains("slug = \"claude\"") && local.contains("slug = \"bot\""), "{local}");
-    // The client was installed after the person had accepted the settings, and the person has just answered no. So only
-    // the client is not accepted.
+    // The client `claude` was installed after the person had accepted the settings. Now the person answered no to the
+    // question about it. So only this client is not accepted.
     let (is_trusted, changes) = waiting(&scene);
     assert!(!is_trusted && changes.iter().all(|change| change.contains("agent claude")), "{changes:?}");
 }
@@ -172,7 +172,7 @@ fn without_a_person_nothing_is_added() {
     assert_eq!((scene.read(".handover/local.toml"), scene.read(".handover/config.toml")), (None, config));
 }
 
-/// The example templates work with any agent, because they name no role and no reviewer.
+/// Tests that the example templates work with any agent, because they name no role and no reviewer.
 #[test]
 fn the_example_templates_complete_with_one_added_program() {
     let scene = begun();

@@ -27,12 +27,12 @@ pub(crate) struct BeginSaid {
     pub(crate) text: String,
 }
 
-/// An act of the person, which waits until the screen shows some words.
+/// An act of the person. The person waits until the screen shows the words `after`, and then acts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum PersonAct<'a> {
-    /// Types a text.
+    /// The person types a text.
     Types { after: &'a str, text: &'a str },
-    /// Presses Ctrl-C.
+    /// The person presses Ctrl-C.
     Interrupts { after: &'a str },
 }
 
@@ -143,7 +143,7 @@ impl BeginScene {
         BeginSaid { code, text: format!("{}{}", text(&output.stdout), text(&output.stderr)) }
     }
 
-    /// Runs a command at a terminal. Each act waits for its words on the screen.
+    /// Runs a command at a terminal. Does each act of the person when the screen shows the words of the act.
     pub(crate) fn person(&self, folder: &str, arguments: &[&str], acts: &[PersonAct<'_>]) -> BeginSaid {
         let outer = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&outer).unwrap();
@@ -201,7 +201,7 @@ fn watched(mut child: Child, mut terminal: fs::File, acts: &[PersonAct<'_>]) -> 
     BeginSaid { code, text: text.lines().map(|line| stays(line) + "\n").collect() }
 }
 
-/// Replaces the seconds of a line by a fixed number of the same width.
+/// Replaces the duration in a line, such as `0.3 s`, by a fixed duration of the same width.
 fn timeless(line: &str) -> String {
     let words: Vec<&str> = line.split(' ').collect();
     let is_time = |at: usize| words.get(at + 1) == Some(&"s") && words[at].parse::<f64>().is_ok();
@@ -209,7 +209,7 @@ fn timeless(line: &str) -> String {
     let begin: usize = words[..at].iter().map(|word| word.len() + 1).sum();
     let end = begin + words[at].len() + 2;
     let start = line[..begin].trim_end();
-    // The column of times is six letters wide.
+    // On the screen, the column with the durations is six characters wide.
     let column = (end - 6).max(start.len() + 1);
     format!("{start}{} 6.2 s{}", " ".repeat(column - start.len()), &line[end..])
 }

@@ -18,8 +18,8 @@ fn trust(scene: &BeginScene) -> serde_json::Value {
     serde_json::from_str(&said.text).unwrap_or_else(|_| panic!("{}", said.text))
 }
 
-/// While `handover init` tries the check, after the person answered, the check writes another command into the
-/// settings.
+/// Tests a check that changes the settings. After the person has answered, `handover init` runs the check, and the
+/// check writes another command into the settings file.
 #[test]
 fn a_file_that_appears_after_the_answer_is_not_accepted() {
     let scene = project();
@@ -76,8 +76,8 @@ fn one_check_more_is_shown_as_that_line_and_a_lower_limit_asks_nothing() {
     assert_eq!(trust(&scene)["trusted"], true);
 }
 
-/// The first run uses the result of the trial (the check that `handover init` ran), and does not run the check on the
-/// same commit again.
+/// Tests that `handover init` stores the result of the check that it runs. The first run of the agents then does not
+/// repeat the check on the same commit.
 #[test]
 fn the_result_of_the_trial_is_the_baseline() {
     let scene = project();
@@ -96,7 +96,7 @@ fn the_result_of_the_trial_is_the_baseline() {
     );
     let run = scene.person("", &["add", "Change the notes", "--run"], &[]);
     assert!(run.text.contains("make test already fails on main"), "{}", run.text);
-    // The run used the check only on the changed tree, and only once: the check also fails on the commit from which the
-    // task started, so further runs would tell nothing about the task.
+    // The third start of the check was on the agent's work. The check failed there. It also fails on the commit from
+    // which the task started, so Handover did not repeat it.
     assert_eq!(count(), 3, "{}", run.text);
 }

@@ -1,5 +1,5 @@
-//! Tests Python projects: the checks of an agent's work never use the person's virtual environment, because it would
-//! import the person's code and not the agent's.
+//! Tests Python projects. The checks of an agent's work must never use the person's virtual environment, because a
+//! check in that environment would test the person's code and not the agent's code.
 
 use std::fs;
 

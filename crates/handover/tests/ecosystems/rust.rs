@@ -1,4 +1,4 @@
-//! Tests a cargo project: Handover finds the command that checks the project without any settings, and compiled code
+//! Tests a cargo project. Without any settings, Handover finds the command that checks the project. The compiled code
 //! stays in the agent's worktree.
 
 use crate::scene::EcosystemScene;

@@ -145,8 +145,8 @@ impl ColumnPlayer {
     fn column(&mut self, table: &IdentityTable, caller: &str, life: HomeLife) -> Vec<String> {
         let mut lines = self.lines(caller, life);
         let mut problems = Vec::new();
-        // All agents of a column share one connection. So the agents of all its cells are made before the connection is
-        // ended.
+        // All agents of a column of the permission table share one connection. So the agents of all cells in the column
+        // are made before the connection is ended.
         if life == HomeLife::Dead {
             let mut cells: Vec<ReadyCell<'_>> =
                 table.rows.iter().map(|row| self.ready(&mut lines, row, caller, life)).collect();
@@ -267,8 +267,8 @@ impl ColumnPlayer {
         if life == HomeLife::Dead { DeskTime::LongAgo } else { DeskTime::Now }
     }
 
-    /// Ends the connection on which the agents of a column registered. In the column `turn` this function ends the
-    /// turns (the runs of the agents' programs) instead of the connection.
+    /// Ends the connection on which the agents of a column of the permission table registered. In the column `turn`,
+    /// ends the turns (the runs of the agents' programs) instead of the connection.
     fn end(&self, lines: &mut ColumnLines, cells: &[ReadyCell<'_>], caller: &str) {
         if let Some((home, _)) = &mut lines.victim {
             let home = std::mem::replace(home, self.shell(ShellCaller::Script));
@@ -331,8 +331,8 @@ impl ColumnPlayer {
     }
 }
 
-/// Adds the agent to the arguments when `naming` says that the arguments name the agent and the tool takes an agent.
-/// Returns the arguments, and whether the agent was added.
+/// Adds the agent to the arguments when `naming` asks for that and the tool has an argument for an agent. Returns the
+/// arguments, and whether the agent was added.
 fn with_agent(row: &TableRow, arguments: &Value, agent: &str, naming: AgentNaming) -> (Value, bool) {
     let mut arguments = arguments.clone();
     let fields: &[&str] = match row.tool.as_str() {

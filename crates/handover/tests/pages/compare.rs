@@ -1,20 +1,21 @@
-//! Compares the lines of a page with the lines on a screen. Values that differ from run to run are masked: times, hashes,
-//! ids, costs, versions, how many tasks an agent takes at once, and which client took a task. `...` in a page stands for
-//! any lines.
+//! Compares the output that a page of the documentation shows with the real output on the screen. Values that differ
+//! from run to run are masked: times, hashes, ids, costs, versions, the number of tasks at once, and the client of a
+//! task. `...` in a page stands for any lines.
 
-/// The units behind a number that make it a time.
+/// The units of time. A number with one of these units after it is a time.
 const UNITS: &[&str] = &["ms", "s", "min", "h"];
 
-/// The prefixes of ids.
+/// The prefixes of Handover's ids. A word with such a prefix is masked.
 const IDS: &[&str] = &["wf_", "tk_", "ag_", "ap_", "tn_", "msg_", "se_"];
 
-/// The clients of which either may take a task.
+/// The clients in the example projects. Either client may take a task, so the comparison ignores the client's name.
 const CLIENTS: &[&str] = &["claude", "codex"];
 
-/// The punctuation around a word that does not belong to a value.
+/// Punctuation at the start or the end of a word. It stays when the word is masked.
 const PUNCTUATION: &[char] = &['.', ',', ';', ':', '(', ')', '"', '`'];
 
-/// Returns the difference between the lines of a page and of a screen, as a text for people.
+/// Compares the lines that a documentation page shows with the lines on the screen. Returns both as a text for people
+/// when they differ.
 pub(crate) fn difference(shown: &[String], seen: &[String]) -> Option<String> {
     let (shown, seen) = (prepared(shown), prepared(seen));
     if fits(&shown, &seen) {
@@ -23,7 +24,7 @@ pub(crate) fn difference(shown: &[String], seen: &[String]) -> Option<String> {
     Some(format!("the page shows\n    {}\nthe screen shows\n    {}", shown.join("\n    "), seen.join("\n    ")))
 }
 
-/// Tells whether lines fit a pattern in which `...` stands for any number of lines.
+/// Tells whether the lines fit a pattern. The line `...` in the pattern stands for any number of lines.
 fn fits(pattern: &[String], lines: &[String]) -> bool {
     match (pattern.split_first(), lines.split_first()) {
         (None, None) => true,
@@ -33,10 +34,10 @@ fn fits(pattern: &[String], lines: &[String]) -> bool {
     }
 }
 
-/// Masks the lines, removes empty lines at both ends, and orders lines about tasks: tasks that run at once print their
-/// lines in any order, so neighbouring lines with a task number are sorted by that number.
+/// Masks the lines and removes empty lines at both ends. Tasks that run at the same time print their lines in any
+/// order, so neighbouring lines with a task number are sorted by that number.
 fn prepared(lines: &[String]) -> Vec<String> {
-    // The number of cores decides how many tasks an agent takes at once.
+    // The number of tasks that an agent works on at once depends on the cores of the machine, so it is masked.
     let at_once =
         |line: &String| line.replace("up to 3 tasks at once", "N at once").replace("one task at a time", "N at once");
     let mut found: Vec<String> = lines.iter().map(|line| without_client(&masked(&at_once(line)))).collect();
@@ -51,12 +52,12 @@ fn prepared(lines: &[String]) -> Vec<String> {
     found
 }
 
-/// Returns the number of the task that a line is about.
+/// Returns the task number at the start of a line, or `None` when the line is not about a task.
 fn number_of(line: &str) -> Option<u32> {
     line.trim_start().split_once("  ")?.0.parse().ok()
 }
 
-/// Returns the line about a task without the name of the client that took it.
+/// Replaces the name of the client in a line about a task. Other lines stay unchanged.
 fn without_client(line: &str) -> String {
     match line.split_once("  ").and_then(|(number, rest)| Some((number, rest.split_once(' ')?))) {
         Some((number, (agent, rest))) if number_of(line).is_some() && CLIENTS.contains(&agent) => {
@@ -66,7 +67,8 @@ fn without_client(line: &str) -> String {
     }
 }
 
-/// Replaces values that differ from run to run. Spaces between columns shrink to two, because a value can be shorter.
+/// Replaces the values of a line that differ from run to run. Reduces the spaces between columns to two, because their
+/// number depends on the length of such a value.
 fn masked(line: &str) -> String {
     let indent = line.len() - line.trim_start().len();
     let mut found: Vec<(usize, String)> = Vec::new();
@@ -85,7 +87,7 @@ fn masked(line: &str) -> String {
                 found.push((spaces, if bare.is_empty() { word.to_owned() } else { word.replacen(bare, mask(bare), 1) }))
             }
         }
-        // The parts of `4 min 12 s` are one time, as is `51 s`.
+        // A time with two units, such as `4 min 12 s`, becomes one mask, like `51 s`.
         if let [.., (_, first), (_, second)] = found.as_mut_slice()
             && first == "TIME"
             && second.starts_with("TIME")

@@ -1,5 +1,5 @@
-//! Types the pages of the documentation as they stand: commands are taken from the pages, run in fresh projects at a
-//! terminal, and their output is compared. `page.rs` says how a page marks its blocks.
+//! Tests the pages of the documentation. The test types the commands of a page at a terminal, in a new project, and
+//! compares their output with the output that the page shows. `page.rs` explains the marks in the pages.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test fails where something unforeseen happens")]
 
@@ -15,7 +15,7 @@ use std::fs;
 use crate::page::{PageBlock, blocks};
 use crate::player::{PlayedCommand, play, root};
 
-/// Returns the pages of the documentation, by their paths from the root of the repository.
+/// Returns the paths of all pages of the documentation, relative to the root of the repository.
 fn pages() -> Vec<String> {
     let files = fs::read_dir(root().join("docs")).unwrap().flatten().map(|entry| entry.file_name());
     let files = files.map(|name| format!("docs/{}", name.to_string_lossy()));
@@ -25,7 +25,7 @@ fn pages() -> Vec<String> {
     pages
 }
 
-/// The projects in which blocks of pages are played. Each has a test below.
+/// For each documentation page, the example projects in which its commands are typed. Each project has a test below.
 const PLAYED: &[(&str, &[&str])] = &[
     ("README.md", &["shop", "signin"]),
     ("docs/plans.md", &["draft"]),
@@ -57,7 +57,7 @@ fn every_block_of_commands_is_played_or_says_why_not() {
     assert_eq!(played, PLAYED.iter().map(owned).collect::<Vec<_>>(), "each project has a test below");
 }
 
-/// Asserts the bars for `handover init`: one question, few lines, few files.
+/// Asserts the limits for the output of `handover init`: at most one question, 20 lines and 3 new files.
 fn init_is_short(init: &PlayedCommand) {
     let lines = init.lines.iter().rposition(|line| !line.is_empty()).map_or(0, |last| last + 1);
     assert!(init.typed == "handover init" && init.questions <= 1, "{init:?}");
@@ -65,7 +65,7 @@ fn init_is_short(init: &PlayedCommand) {
     assert!(init.new_files.len() <= 3, "{:?}", init.new_files);
 }
 
-/// Plays the part of `docs/start.md` about one language.
+/// Types the commands of `docs/start.md` that belong to one project. Each project is written in another language.
 fn start_leads_to_merged_work(project: &str) {
     let played = play("docs/start.md", project);
     init_is_short(&played[0]);

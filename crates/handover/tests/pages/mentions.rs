@@ -1,18 +1,19 @@
-//! Tests that every command and option that a page mentions exists.
+//! Tests that every command and option in the pages of the documentation exists.
 
 use std::collections::BTreeMap;
 use std::process::Command;
 
 use crate::player::root;
 
-/// A command that a page mentions, with its options.
+/// A `handover` command in a page of the documentation, with its options.
 #[derive(Debug)]
 struct CommandMention {
     place: String,
     words: Vec<String>,
 }
 
-/// Returns the commands in code spans and blocks of a page. In a block a command stands at the beginning of a line.
+/// Returns the `handover` commands in a page of the documentation: commands between backticks, and lines of code blocks
+/// that begin with a command.
 fn mentions(page: &str) -> Vec<CommandMention> {
     let text = std::fs::read_to_string(root().join(page)).unwrap();
     let (mut found, mut is_block) = (Vec::new(), false);
@@ -27,7 +28,8 @@ fn mentions(page: &str) -> Vec<CommandMention> {
             false => line.split('`').skip(1).step_by(2).collect(),
         };
         for span in spans.into_iter().filter_map(|span| span.strip_prefix("handover ")) {
-            // A comment or another command may follow.
+            // A comment, a redirection or another command may follow after one of these characters, so the command ends
+            // there.
             let end = span.find(['#', '|', '&', ';', '>', '<']).unwrap_or(span.len());
             let words = span[..end].split_whitespace().map(str::to_owned).collect();
             found.push(CommandMention { place: format!("{page}:{}", index + 1), words });
@@ -36,7 +38,7 @@ fn mentions(page: &str) -> Vec<CommandMention> {
     found
 }
 
-/// Returns all commands, as `commands.txt` lists them.
+/// Returns all commands of `handover`, which the file `commands.txt` lists.
 fn known_commands() -> Vec<String> {
     let text = std::fs::read_to_string(root().join("crates/handover/src/cli/commands.txt")).unwrap();
     let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
@@ -60,9 +62,10 @@ fn every_command_and_option_in_the_pages_exists() {
     let (known, mut helps, mut wrong) = (known_commands(), BTreeMap::new(), Vec::new());
     for mention in crate::pages().iter().flat_map(|page| mentions(page)) {
         let start = |count: usize| mention.words.iter().take(count).cloned().collect::<Vec<_>>().join(" ");
-        // `handover approval approve|reject|revoke` names three commands; the first stands for all.
+        // The text `handover approval approve|reject|revoke` in a page names three commands. Only the first one is
+        // checked.
         let first = |text: String| text.split('|').next().unwrap_or_default().to_owned();
-        // `handover review` alone stands for all its commands.
+        // A text such as `handover review`, without the last word of a command, stands for all commands of this group.
         let is_group = known.iter().any(|command| command.starts_with(&format!("{} ", mention.words.join(" "))));
         let is_general = is_group || mention.words.first().is_none_or(|word| word.starts_with('-') || word == "help");
         let Some(command) = [start(2), start(1)].map(first).into_iter().find(|command| known.contains(command)) else {
@@ -72,7 +75,7 @@ fn every_command_and_option_in_the_pages_exists() {
             continue;
         };
         let help = helps.entry(command.clone()).or_insert_with(|| help(&command));
-        // The words behind `--` belong to a program of the person.
+        // The words after `--` belong to another program, so they are not options of `handover`.
         let options = mention.words.iter().take_while(|word| *word != "--");
         for option in options.filter(|word| word.starts_with("--")) {
             let name = option.split('=').next().unwrap_or_default();

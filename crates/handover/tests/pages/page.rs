@@ -1,25 +1,25 @@
-//! A page of the documentation as a person reads it: its blocks of commands, with the project that each is typed in.
+//! Reads the code blocks of a page of the documentation. A comment before a block says what the test does with it:
 //!
 //! ```text
-//! <!-- file: tools/bot -->        the next block is a file of the project; the reader writes it
-//! <!-- played: greet -->          the next block is typed in the project `greet`
-//! <!-- not played: REASON -->     the next block is not typed
+//! <!-- file: greet/tools/bot -->  the test writes the block into the file `tools/bot` of the project `greet`
+//! <!-- played: greet -->          the test types the commands of the block in the project `greet`
+//! <!-- not played: REASON -->     the test does not use the block
 //! ```
 
 use crate::terminal::{QUESTION_ENDS, TypedAnswer};
 
-/// One block of a page that a reader types or writes.
+/// One code block of a page of the documentation.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum PageBlock {
-    /// A file that the reader writes into the project.
+    /// A file that the test writes into an example project, as a reader of the documentation would.
     File { path: String, text: String },
-    /// Commands that the reader types in a project.
+    /// Commands that the test types in an example project, as a reader of the documentation would.
     Played { project: String, commands: Vec<PageCommand> },
-    /// A `console` block that is not typed, with the reason. A block without a reason was forgotten.
+    /// A block of commands that the test does not type, with the reason. A block without a reason makes the test fail.
     Skipped { line: usize, reason: Option<String> },
 }
 
-/// One command and the lines that the page shows below it.
+/// One command in a documentation page, and the output that the page shows below the command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PageCommand {
     pub(crate) line: usize,
@@ -28,7 +28,8 @@ pub(crate) struct PageCommand {
 }
 
 impl PageCommand {
-    /// Returns the questions of the shown lines, with the answers that the person types.
+    /// Finds the questions in the output that the documentation shows for this command. Returns each question with the
+    /// answer that is written after it.
     pub(crate) fn answers(&self) -> Vec<TypedAnswer> {
         let answer = |line: &String| {
             let mark = QUESTION_ENDS.iter().find(|mark| line.contains(**mark))?;
@@ -39,19 +40,19 @@ impl PageCommand {
     }
 }
 
-/// A note in a comment of the page, for the block that follows it.
+/// A comment in a documentation page that says what the test does with the next code block.
 enum BlockNote {
     File(String),
     Played(String),
     NotPlayed(String),
 }
 
-/// Returns the blocks of a page, in their order.
+/// Returns the code blocks of a documentation page, in the order of the page.
 pub(crate) fn blocks(page: &str) -> Vec<PageBlock> {
     let (mut found, mut note) = (Vec::new(), None);
     let mut lines = page.lines().enumerate();
     while let Some((index, line)) = lines.next() {
-        // A block in a list is indented by the list.
+        // A code block inside a list is indented. Its lines are read without this indentation.
         let indent = line.len() - line.trim_start().len();
         if let Some(read) = note_of(line.trim()) {
             note = Some(read);

@@ -1,4 +1,4 @@
-//! Types the commands of a page in fresh projects, as a person does, and compares the screen with the page.
+//! Types the commands of a documentation page in new projects, as a person does, and compares the screen with the page.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -11,27 +11,28 @@ use crate::compare::difference;
 use crate::page::{PageBlock, PageCommand, blocks};
 use crate::terminal::run_typed;
 
-/// Programs of other vendors. The player hides the ones of this machine, so that a page shows the same everywhere.
+/// The programs of agents' clients. The test hides the clients that are installed on this machine, so that the output
+/// of commands is the same on every machine.
 const CLIENTS: &[&str] = &["claude", "codex", "opencode", "gemini", "copilot", "goose", "qwen"];
 
-/// A project in a fresh home folder of a person.
+/// An example project in the new home folder of a simulated person.
 struct PageProject {
     home: TempDir,
     name: String,
 }
 
-/// One command that was typed: the numbers by which a page is judged.
+/// One command that the test typed: its output, and the numbers of its questions and new files.
 #[derive(Debug)]
 pub(crate) struct PlayedCommand {
     pub(crate) typed: String,
     pub(crate) lines: Vec<String>,
     pub(crate) questions: usize,
-    /// The files that the command made in the project, without those of git and of the store.
+    /// The files that the command made in the project, except the files of git and of the store.
     pub(crate) new_files: Vec<String>,
 }
 
-/// Types the blocks of a page that are played in one project. Panics at the first command whose screen differs from the
-/// page. With `UPDATE=1` in the environment, writes the screen into the page instead.
+/// Types the commands of a documentation page that belong to one example project. Panics at the first command whose
+/// output differs from the page. With `UPDATE=1` in the environment, writes the real output into the page instead.
 pub(crate) fn play(page: &str, project: &str) -> Vec<PlayedCommand> {
     let text = fs::read_to_string(root().join(page)).unwrap();
     let mut renewed = RenewedPage { lines: text.lines().map(str::to_owned).collect(), shift: 0 };
@@ -66,10 +67,10 @@ pub(crate) fn play(page: &str, project: &str) -> Vec<PlayedCommand> {
     played
 }
 
-/// The lines of a page in which screens replace what the page showed.
+/// The lines of a documentation page. An update replaces the old output of commands in these lines by their new output.
 struct RenewedPage {
     lines: Vec<String>,
-    /// The number of lines by which the page has grown or shrunk so far.
+    /// The number of lines by which the updates so far have made the page longer (negative when it became shorter).
     shift: isize,
 }
 
@@ -81,7 +82,7 @@ impl RenewedPage {
         while new.last().is_some_and(String::is_empty) {
             new.pop();
         }
-        // The empty line before the next command belongs to the page.
+        // Keep the empty line that separates the output from the next command on the page.
         if command.shown.last().is_some_and(String::is_empty) {
             new.push(String::new());
         }
@@ -97,7 +98,7 @@ pub(crate) fn root() -> PathBuf {
 }
 
 impl PageProject {
-    /// Makes the project from its file in `projects/`, as a repository with one commit.
+    /// Makes the example project from its file in the folder `projects`, as a repository with one commit.
     fn new(name: &str) -> Self {
         let project = Self { home: TempDir::new().unwrap(), name: name.to_owned() };
         fs::create_dir_all(project.folder()).unwrap();
@@ -107,7 +108,7 @@ impl PageProject {
         let text = fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
         for section in text.split("==> ").skip(1) {
             let (path, text) = section.split_once('\n').unwrap();
-            // A program of the person is in the search path and not in the project.
+            // A file with a path below `PATH/` is an installed program of the person. It is not put into the project.
             let place = path.strip_prefix("PATH/").map(|program| project.programs().join(program));
             project.write(&place.unwrap_or_else(|| project.folder().join(path)), text);
         }
@@ -130,7 +131,7 @@ impl PageProject {
         self.home().join("bin")
     }
 
-    /// Writes a file. A file that begins with `#!` is a program.
+    /// Writes a file. Makes the file executable when its text begins with `#!`.
     fn write(&self, path: &Path, text: &str) {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
@@ -138,23 +139,24 @@ impl PageProject {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     }
 
-    /// Returns the command that a shell at a terminal of 80 columns runs in the project.
+    /// Returns the command that runs this shell line in the project, at a terminal with 80 columns.
     fn command(&self, line: &str) -> Command {
         #[expect(clippy::disallowed_methods, reason = "a test types the commands of pages")]
         let mut command = Command::new("setsid");
         command.args(["--ctty", "--wait", "sh", "-c", &format!("stty cols 80 rows 24; {line}")]);
         command.current_dir(self.folder()).env_clear().env("HOME", self.home()).env("PATH", self.search_path());
         command.env("TERM", "xterm").env("LANG", "C.UTF-8").env("PAGER", "cat");
-        // One project is played without colours, where no line can be erased.
+        // Test the project `count` without colours. Then `handover` cannot erase lines of its output.
         if self.name == "count" {
             command.env("NO_COLOR", "1");
         }
-        // The tools of Rust are below the home of the developer.
+        // The tools of Rust are in the developer's home folder, but the tested commands get another home folder.
         let home = std::env::var("HOME").unwrap_or_default();
         for (name, folder) in [("RUSTUP_HOME", ".rustup"), ("CARGO_HOME", ".cargo")] {
             command.env(name, std::env::var_os(name).unwrap_or_else(|| Path::new(&home).join(folder).into()));
         }
-        // All tests share the cache of compiled packages, because go compiles its own library first.
+        // All tests share one cache of compiled packages. Otherwise go would compile its standard library again in each
+        // test.
         command.env("XDG_CACHE_HOME", Path::new(env!("CARGO_TARGET_TMPDIR")).join("ecosystem-cache"));
         command
     }
@@ -171,7 +173,7 @@ impl PageProject {
         let before = self.files();
         let answers = command.answers();
         let screen = run_typed(self.command(&command.typed), &answers);
-        // A page shows the person's home as `~`.
+        // The documentation shows `~` in place of the path of the person's home folder.
         let home = self.home().display().to_string();
         let lines = screen.lines.iter().map(|line| line.replace(&home, "~")).collect();
         let new_files = self.files().into_iter().filter(|file| !before.contains(file)).collect();

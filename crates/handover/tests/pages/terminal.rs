@@ -1,5 +1,5 @@
-//! A person who types commands in a terminal: each command runs in a pseudo-terminal of its own, and its output is read
-//! as it stays on the screen.
+//! Types commands as a person at a terminal does. Each command runs in its own pseudo-terminal. The output is the text
+//! that stays on the screen.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -10,33 +10,35 @@ use std::time::Duration;
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
-/// The longest time in which a command prints nothing. A first build on a busy machine is silent for minutes.
+/// The longest time without output of a command. After that the command counts as hung and the test fails. A first
+/// build on a busy machine prints nothing for minutes.
 const SILENCE_MAX: Duration = Duration::from_secs(240);
 
-/// The endings of questions. The text behind one of them is typed by the person.
+/// The ends of the questions that `handover` asks. In a documentation page, the text after such an end is the person's
+/// answer.
 pub(crate) const QUESTION_ENDS: &[&str] = &["[Y/n]", "[y/N]", "[S/e/q]"];
 
-/// The exit code of a command and the lines that stay on the screen after it.
+/// The exit code of a command, and the lines that are on the screen after the command has ended.
 #[derive(Debug)]
 pub(crate) struct ScreenText {
     pub(crate) code: Option<i32>,
     pub(crate) lines: Vec<String>,
 }
 
-/// A question of a program, as the last line on the screen, and the answer of the person.
+/// A question that a program asks in the last line on the screen, and the answer that the test types.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TypedAnswer {
     pub(crate) question: String,
     pub(crate) answer: String,
 }
 
-/// Runs a command at a terminal. Types each answer when its question is the last text on the screen.
+/// Runs a command at a terminal. Types each answer when its question is in the last line on the screen.
 pub(crate) fn run_typed(mut command: Command, answers: &[TypedAnswer]) -> ScreenText {
     let outer = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&outer).unwrap();
     unlockpt(&outer).unwrap();
     let name = ptsname(&outer, Vec::new()).unwrap();
-    // The terminal becomes the controlling terminal of the command, not of the test.
+    // Open the terminal so that it does not become the controlling terminal of the test process.
     let flags = rustix::fs::OFlags::NOCTTY.bits().cast_signed();
     let inner = File::options().read(true).write(true).custom_flags(flags).open(name.to_str().unwrap()).unwrap();
     let mut outer = File::from(outer);
@@ -66,12 +68,13 @@ pub(crate) fn run_typed(mut command: Command, answers: &[TypedAnswer]) -> Screen
     ScreenText { code: child.wait().unwrap().code(), lines: screen_lines(&seen) }
 }
 
-/// Reads a terminal until no program has it open any more.
+/// Starts a thread that reads the terminal until no program has it open any more. Returns the receiver of the bytes.
 fn reader(mut outer: File) -> Receiver<Vec<u8>> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
         let mut buffer = vec![0; 4096];
-        // The last read fails, because the kernel reports a terminal without programs as an error.
+        // The loop ends with an error of `read`: the kernel reports an error when no program has the terminal open any
+        // more.
         while let Ok(count @ 1..) = outer.read(&mut buffer) {
             if sender.send(buffer[..count].to_vec()).is_err() {
                 break;
@@ -81,8 +84,8 @@ fn reader(mut outer: File) -> Receiver<Vec<u8>> {
     receiver
 }
 
-/// Returns the lines on the screen after these bytes were printed. Knows the sequences that our program uses: cursor up,
-/// erase to the end of the screen or line, and colours.
+/// Returns the lines that are on the screen after these bytes were printed. Handles the escape sequences that
+/// `handover` prints: cursor up, erase to the end of the screen or line, and colours.
 fn screen_lines(bytes: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(bytes);
     let (mut screen, mut row, mut column) = (vec![Vec::<char>::new()], 0_usize, 0_usize);
@@ -120,7 +123,7 @@ fn screen_lines(bytes: &[u8]) -> Vec<String> {
     screen.into_iter().map(|line| line.into_iter().collect::<String>().trim_end().to_owned()).collect()
 }
 
-/// Reads a sequence that begins with an escape character. Returns its number and its last letter.
+/// Reads an escape sequence after its first character. Returns its number and its last letter.
 fn sequence(letters: &mut std::str::Chars<'_>) -> (usize, char) {
     let mut number = String::new();
     for letter in letters.by_ref() {

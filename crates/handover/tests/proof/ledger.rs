@@ -48,8 +48,8 @@ impl Ledger {
         problems
     }
 
-    /// Finds numbers that were given twice: the number of a claim (attempt) of one task to two agents, or one number to
-    /// two messages of a mailbox or to two checkpoints (notes about the progress) of a task.
+    /// Finds numbers that were used twice: for two claims of one task by different agents, for two messages of one
+    /// mailbox, or for two checkpoints (notes about the progress) of one task.
     fn double_claims(&self) -> Problems {
         let mut claims: BTreeMap<(TaskId, u32), AgentId> = BTreeMap::new();
         let mut numbers = BTreeSet::new();

@@ -1,4 +1,5 @@
-//! Tests the branches of plans: named after the plan, with a number when the name is taken, and kept by the workflow.
+//! Tests the names of plans' branches. A branch has the name of its plan, with a number when the name is taken. A plan
+//! that began with version 0.1.0 keeps its old branch.
 
 use crate::kills::workflow;
 use crate::scene::{Ran, Scene};
@@ -27,7 +28,7 @@ fn files(scene: &Scene, branch: &str) -> Vec<String> {
 #[test]
 fn plans_with_the_same_name_get_a_branch_each() {
     let scene = scene();
-    // The branch of a person is no plan's branch, whatever its name is.
+    // A person made this branch. A plan must not use it, although its name has the form of a plan's branch.
     scene.git(&["branch", "handover/killed-2"]);
     let plans: Vec<String> = (0..2).map(|_| workflow(&scene, PLAN)).collect();
     plans.iter().for_each(|plan| drop(completed(&scene, plan)));

@@ -299,7 +299,7 @@ fn chosen_ignored_files_are_in_the_worktree_and_never_in_the_result() {
     assert!(scene.worktrees().iter().all(|path| !path.join(".token").exists()));
 }
 
-/// Returns the lines that the checks wrote about the trees on which they ran: the new files of each tree.
+/// Returns one line for each start of a check: the names of the new files in the worktree in which the check ran.
 fn seen(scene: &Scene) -> Vec<String> {
     let text = fs::read_to_string(scene.sim().join("seen")).unwrap_or_default();
     text.lines().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()).collect()
@@ -309,7 +309,8 @@ const TWO: &str =
     "name: two\ntasks:\n  - {name: one, description: one}\n  - {name: two, description: two, depends_on: [one]}\n";
 const WRITES_ITS_GOAL: &str = "read -r goal; echo x >\"$goal\"; echo wrote it";
 
-/// A check that notes the files of its tree, without the file that every tree has.
+/// Returns settings with a check that first writes the names of the files in its worktree into the file `seen`, without
+/// `README.md`. Then it runs `command`.
 fn noting(command: &str, when: &str) -> String {
     let command = format!("ls | grep -v README.md | tr '\\n' ' ' >>SIM/seen; echo >>SIM/seen; {command}");
     let command = serde_json::to_string(&command).unwrap();
@@ -329,7 +330,7 @@ fn a_check_at_the_end_of_a_plan_runs_only_on_the_whole_result() {
 
 #[test]
 fn a_check_at_the_end_runs_once_after_the_last_turn_of_a_task_of_the_list() {
-    // The first turn reports progress, the second turn is the last one.
+    // In its first turn the agent reports progress. Its second turn completes the task.
     let mut scene = Scene::new();
     scene.settings.push_str(&noting("true", "end").replace("SIM", scene.sim().to_str().unwrap()));
     scene.agent("worker", "");
@@ -347,12 +348,13 @@ fn a_checked_tip_is_not_checked_again_at_the_end_of_the_run() {
     let scene = scene(&noting("true", "task"), WRITES_ITS_GOAL, &[]);
     let ran = scene.run_plan(TWO);
     assert_eq!(ran.code, 0, "{}\n{:#?}", ran.stderr, ran.events);
-    // The work of the second task is the tip of the branch, and its check is kept.
+    // The branch of the plan ends with the work of the second task, and the check of this task ran on the same files.
+    // So the check does not run again at the end of the run.
     assert_eq!(seen(&scene).iter().filter(|line| *line == "one two").count(), 1, "{:?}", seen(&scene));
 }
 
-/// Each row: the name, the tasks of one run after the other, and the tasks that each run names because the whole result
-/// fails, in the order of the runs.
+/// Each row: a title, the tasks that are added before each run, and, for each run, the tasks that the run names because
+/// the check of the merged work fails.
 type TipRow = (&'static str, &'static [&'static [&'static str]], &'static [&'static [&'static str]]);
 
 const TIP_ROWS: &[TipRow] = &[
@@ -369,7 +371,7 @@ fn a_tip_that_fails_names_the_tasks_merged_since_the_last_good_one() {
         let scene = scene(&check, WRITES_ITS_GOAL, &[]);
         let made = scene.json(&["workflow", "create", "tips"]);
         let id = made["id"].as_str().unwrap();
-        // A task that no agent takes keeps the workflow open between the runs. It has the number 1.
+        // No agent takes this task, which has the number 1. It keeps the workflow open between the runs.
         let path = scene.plan("summary: s\ntasks:\n  - {name: later, role: nobody}\n");
         scene.json(&["workflow", "plan", id, &format!("@{}", path.display())]);
         let mut after: Option<String> = None;

@@ -1,5 +1,5 @@
-//! Tests that a task resumes its conversation in the folder in which it began, and that it begins a new one with what was
-//! said when it gave its worktree up.
+//! Tests that the agent of a task resumes its conversation in the folder in which the conversation began. When the task
+//! has lost its worktree, the agent begins a new conversation, and its prompt repeats the earlier question.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -14,7 +14,8 @@ use crate::scene::{Ran, Scene};
 /// Eight days in milliseconds.
 const EIGHT_DAYS_MS: i64 = 8 * 24 * 60 * 60 * 1_000;
 
-/// Makes a project with the agent `bot`, whose program is started like Claude Code and notes how it was started.
+/// Makes a project with the agent `bot`. Its program has the command line of Claude Code, and writes into a file how it
+/// was started.
 pub(crate) fn scene(settings: &str) -> Scene {
     let mut scene = Scene::new();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/runner/claude.sh");
@@ -29,7 +30,8 @@ pub(crate) fn scene(settings: &str) -> Scene {
     scene
 }
 
-/// A start of the agent's program: the conversation that it resumed, or "new", and its folder.
+/// One start of the agent's program: the conversation that it resumed (or "new"), its folder, and the message that it
+/// got.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ProgramNote {
     pub(crate) resumed: String,
@@ -55,7 +57,8 @@ fn worktrees(scene: &Scene) -> Vec<Value> {
     scene.json(&["worktree", "list"])["worktrees"].as_array().unwrap().clone()
 }
 
-/// Lets the task with the question wait, as if it had begun to wait eight days ago.
+/// Changes the record of the waiting task, as if the task had waited for eight days already. Then a run takes the
+/// worktree away from the task.
 fn age(scene: &Scene) {
     let waiting: Vec<Value> = worktrees(scene).into_iter().filter(|row| row["status"] == "waiting").collect();
     assert_eq!(waiting.len(), 1, "{waiting:?}");
@@ -67,14 +70,14 @@ fn age(scene: &Scene) {
     assert_eq!(worktrees(scene).iter().filter(|row| row["status"] == "waiting").count(), 0);
 }
 
-/// Lets other tasks finish and wait, until the task with the question loses its worktree.
+/// Completes two other tasks. Their work needs worktrees, so the task with the question loses its worktree.
 fn crowd(scene: &Scene) {
     add(scene, &["two", "three"]);
     let ran = run(scene);
     assert_eq!(ran.events.iter().filter(|event| event["event"] == "completed").count(), 2, "{}", ran.stderr);
 }
 
-/// The conversation in which the answer reaches the agent.
+/// The conversation in which the agent gets the answer to its question: the one in which it asked, or a new one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AnswerConversation {
     Same,
@@ -104,7 +107,7 @@ fn play(settings: &str, meanwhile: fn(&Scene), expected: AnswerConversation) {
             assert!(last.message.contains("Which port shall I use?"), "{}", last.message);
         }
     }
-    // The work from before the question is part of the result, whatever happened to the worktree.
+    // The result contains the file that the agent wrote before its question, even if the task has lost its worktree.
     let files = scene.ask(&["diff", "1", "--name-only"]);
     let files = String::from_utf8(files.stdout).unwrap();
     let made = format!("made-{}.txt", before.len() + 1);
@@ -192,7 +195,7 @@ fn logs_follow_a_running_turn_to_its_end() {
     let mut lines = BufReader::new(logs.stdout.take().unwrap()).lines();
     let before: Vec<String> =
         lines.by_ref().map(Result::unwrap).take_while(|line| !line.contains("thinking in turn 1")).collect();
-    // The words of the running turn are shown before the turn ends.
+    // `handover logs -f` has shown the agent's words while its turn still runs. Now let the turn end.
     fs::write(scene.sim().join("go"), "").unwrap();
     let after: Vec<String> = lines.map(Result::unwrap).collect();
     let left = told.count();
@@ -205,7 +208,7 @@ fn a_person_approves_one_task_and_rejects_another_by_number() {
     let mut scene = Scene::new();
     scene.agent("speaker", "output = \"handoff\"");
     scene.settle();
-    // The description of each task says what its agent does in one turn after the other.
+    // The two words of a task's description are what its agent does in its first turn and in its second turn.
     out(&scene, &["add", "h-approval h-done", "h-approval h-done"]);
     let ran = run(&scene);
     assert_eq!(events(&ran, "wants_approval").len(), 2, "{}\n{:#?}", ran.stderr, ran.events);

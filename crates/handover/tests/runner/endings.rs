@@ -1,5 +1,5 @@
-//! Tests the lines that a person sees around a run: the heading, the summary, what needs the person, and the sentences
-//! when something is missing. Each ending has its exit code.
+//! Tests the lines that `handover run` prints for a person at its start and at its end, and its exit codes. The lines
+//! say what the run did, what needs the person, and what is missing, such as a commit or an agent.
 
 use std::fs;
 use std::process::Command;

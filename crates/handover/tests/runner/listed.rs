@@ -1,5 +1,5 @@
 //! Tests tasks of the standing list (the workflow for single tasks, which never ends). Each task has a branch of its
-//! own that waits for a person, keeps its worktree, and can be sent back to its agent.
+//! own, which waits for a person. The task keeps its worktree, and a person can send the task back to its agent.
 
 use std::fs;
 

@@ -1,4 +1,5 @@
-//! Tests the notices of a run: on a desktop, by a stand-in for `notify-send`, and in a terminal.
+//! Tests how a run notifies a person: with `notify-send` on a desktop, which a script replaces here, and with the bell
+//! of a terminal.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -20,7 +21,7 @@ fn scene() -> Scene {
     scene
 }
 
-/// Gives the scene a desktop, whose `notify-send` appends its arguments to a file.
+/// Makes `handover` believe that it runs on a desktop. The script `notify-send` appends its arguments to a file.
 fn with_desktop(scene: &mut Scene) {
     let folder = scene.sim().join("bin");
     std::fs::create_dir(&folder).unwrap();
@@ -83,10 +84,11 @@ fn a_run_without_a_desktop_rings_the_bell_of_its_terminal() {
     let inner = File::options().read(true).write(true).custom_flags(flags).open(name).unwrap();
     let mut command = scene.handover(&["run", "--json", "--plan", path.to_str().unwrap()]);
     let mut child = command.stdout(std::process::Stdio::null()).stderr(inner).spawn().unwrap();
-    // The command holds the terminal open as well, and reading ends only when nobody does.
+    // Drop `command`, because it also holds the terminal open, and the read below ends only when no process has the
+    // terminal open.
     drop(command);
     let mut seen = Vec::new();
-    // A terminal that no process holds any more answers a read with an error.
+    // When no process has the terminal open any more, the read ends with an error, which is fine.
     let _closed = File::from(outer).read_to_end(&mut seen);
     assert_eq!(child.wait().unwrap().code(), Some(1));
     let seen = String::from_utf8_lossy(&seen);

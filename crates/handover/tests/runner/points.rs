@@ -12,9 +12,9 @@ use crate::kills::workflow;
 use crate::process::{Runner, now, strangers_after};
 use crate::scene::Scene;
 
-/// Each row: words of a git call at which a wrapper of git kills the runner, and a word for the order. `late`: the
-/// wrapper kills the runner first and runs git half a second later. `after`: it runs git first and then kills the
-/// runner. `half`: it runs the script `half` instead of git and then kills the runner.
+/// Each row: words of a git call at which a wrapper of git kills the runner, and the order of the kill and the call.
+/// `late`: the wrapper kills the runner first and runs git half a second later. `after`: it runs git first and then
+/// kills the runner. `half`: it runs the script `half` instead of git and then kills the runner.
 const GIT: &[(&str, &str)] = &[
     ("worktree add", "late"),
     ("worktree add", "after"),

@@ -118,7 +118,7 @@ fn nobody_reviews_its_own_work_and_whoever_is_missing_is_told_first() {
     scene.settle();
     let ran = scene
         .run_plan("name: r\ntasks:\n  - {name: one, role: worker, description: finished, review: roles.reviewer}\n");
-    // Nothing could start, so the exit code is 2.
+    // The run could start no task, so its exit code is 2.
     assert_eq!(ran.code, 2, "{:?}", ran.events);
     assert!(!ran.events.iter().any(|event| event["event"] == "claimed"), "{:?}", ran.events);
     let reason = ran.events.last().unwrap()["reason"].as_str().unwrap().to_owned();

@@ -94,8 +94,8 @@ fn two_runners_over_postgres_share_the_work() {
     assert_eq!(books::problems(&scene, &workflow), Vec::<String>::new());
 }
 
-/// Starts a second run with the name `a` in this folder while the first one works. It starts nothing, follows the work,
-/// and ends as the first one does.
+/// Starts a second run with the same runner name `a` in this folder while the first run works. The second run starts no
+/// agents, waits for the work of the first run, and ends with the same result.
 fn follows(scene: &Scene, folder: &std::path::Path, workflow: &str) {
     let mut command = scene.handover(&["run", "--json", workflow]);
     let output = command.env("HANDOVER_HOST", "a").current_dir(folder).output().unwrap();

@@ -90,7 +90,7 @@ fn a_free_worktree_is_listed_and_emptied_and_a_task_keeps_its_own() {
     let (code, text) = said(&scene, &["worktree", "reset", &number]);
     assert_eq!((code, text.contains("is empty")), (Some(0), true), "{text}");
     assert!(!Path::new(&path).exists());
-    // The next task makes the worktree again.
+    // When the next task needs a worktree, the runner makes the deleted worktree again.
     add(&scene, &["part"]);
     assert_eq!(scene.run(&["--once"]).code, 0);
 }

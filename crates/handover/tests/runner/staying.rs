@@ -1,4 +1,4 @@
-//! Tests `handover up`, a run beside it, and Ctrl-C at a terminal.
+//! Tests `handover up` alone and together with `handover run` on the same project. Also tests Ctrl-C at a terminal.
 
 use std::fs;
 use std::net::TcpListener;
@@ -14,7 +14,7 @@ use crate::scene::{Scene, program};
 
 const WAIT_MAX: Duration = Duration::from_secs(60);
 
-/// Waits until a question has an answer.
+/// Calls `ask` again and again until it returns a value. Fails after a time limit.
 fn wait<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     let until = now() + patience(WAIT_MAX);
     loop {
@@ -26,7 +26,7 @@ fn wait<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// A running `handover up`. Its output goes to a file.
+/// A running process of `handover up`. Its output goes to a file.
 struct Up {
     child: Child,
     out: PathBuf,
@@ -137,7 +137,7 @@ impl<'a> Screen<'a> {
         assert!(self.tmux(words).status().unwrap().success(), "tmux {words:?}");
     }
 
-    /// Types a command of `handover`.
+    /// Types a `handover` command into the terminal.
     fn types(&self, words: &str) {
         self.enter(&format!("{} {words}", env!("CARGO_BIN_EXE_handover")));
     }
@@ -147,7 +147,7 @@ impl<'a> Screen<'a> {
         self.must(&["send-keys", "Enter"]);
     }
 
-    /// Returns the text on the screen, with wrapped lines joined.
+    /// Returns the text on the screen of the terminal, with wrapped lines joined.
     fn text(&self) -> String {
         String::from_utf8(self.tmux(&["capture-pane", "-p", "-J"]).output().unwrap().stdout).unwrap()
     }
@@ -156,7 +156,8 @@ impl<'a> Screen<'a> {
         wait(text, || self.text().contains(text).then_some(()));
     }
 
-    /// Returns the exit code of the typed command. The shell reads the next line when the command has ended.
+    /// Returns the exit code of the command that was typed last. The shell reads the typed `echo` only after that
+    /// command has ended.
     fn code(&self) -> String {
         let path = self.scene.sim().join("code");
         self.enter(&format!("echo $? >{}", path.display()));

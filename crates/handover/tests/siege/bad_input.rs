@@ -69,8 +69,8 @@ fn allows(schema: &Value, kind: &str) -> bool {
     }
 }
 
-/// The short forms that people write in plans and that the schemas for models leave out: the tool, the argument and the
-/// type.
+/// Short forms that tools accept because people write them in plans, although the schemas for models do not mention
+/// them. Each row: the tool, the argument and the type.
 const SHORT_FORMS: &[(&str, &str, &str)] = &[("workflow_add_task", "depends_on", "string")];
 
 #[test]
@@ -455,7 +455,7 @@ fn an_endless_line_is_not_kept() {
     assert_eq!(pipe.leave().1, "");
 }
 
-/// The answer to a mistake is the same at every interface.
+/// Tests that the same wrong call gets the same answer at every interface.
 #[test]
 fn the_same_mistake_has_the_same_answer_at_every_door() {
     let scene = Scene::new();

@@ -147,7 +147,8 @@ impl Door {
         }
     }
 
-    /// Closes the interface. The process behind a pipe must exit with success and write nothing to standard error.
+    /// Closes the connection over this interface. The process behind a pipe must exit with success and write nothing to
+    /// standard error.
     pub(crate) fn close(self) {
         if let Self::Pipe(pipe) = self {
             let (status, errors) = pipe.leave();

@@ -1,5 +1,5 @@
-//! Replays the whole lifecycle of a task over HTTP: the test repeats the calls that real clients made, which name no
-//! agent. `handover setup --http` gives the clients access.
+//! Replays the whole lifecycle of a task over HTTP: the test repeats the calls that real clients made. The calls name
+//! no agent. `handover setup --http` gives the clients access.
 //!
 //! A transcript in `clients/lifecycle` has the calls of a client (`>`) and the answers that the client got (`<`). A
 //! line with `-` names an MCP method that calls no tool. A model that followed a script drove the client, and a proxy

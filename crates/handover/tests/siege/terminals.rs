@@ -209,7 +209,8 @@ fn a_person_in_the_terminal_of_vim_decides() {
     waiting.was_approved(&ran);
 }
 
-/// Runs `sshd -i` for one connection, as inetd would start it. Such a server needs no port and ends with its client.
+/// Tests a person who decides over ssh. The test runs `sshd -i` for one connection, as inetd would start it. Such a
+/// server needs no port and ends with its client.
 #[test]
 fn a_person_over_ssh_decides() {
     let waiting = Waiting::new();

@@ -1,5 +1,5 @@
-//! Checks that the transcripts are complete: every tool succeeds in one of them, and each refusal of every tool occurs
-//! in one of them.
+//! Checks that the transcripts are complete. Every tool must succeed in at least one transcript, and every refusal of a
+//! tool must occur in at least one transcript.
 
 use std::collections::{BTreeMap, BTreeSet};
 

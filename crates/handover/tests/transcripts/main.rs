@@ -23,7 +23,7 @@ mod stand_in;
 mod suggestion;
 #[path = "../support/terminal.rs"]
 mod terminal;
-/// The list that gives each tool its command on the command line, compiled from the program's own source file.
+/// The table that names the command for each tool. It is compiled from the program's own source file.
 #[path = "../../src/cli/verbs.rs"]
 #[expect(dead_code, reason = "its words for people are not needed here")]
 mod verbs;

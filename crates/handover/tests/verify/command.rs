@@ -178,7 +178,8 @@ fn who_may_not_verify_is_told_why() {
     assert_eq!(verify(&["--agent-id", "quinn"], None), "0 ", "a script of a person may");
 }
 
-/// A command that an agent's client started verifies a task only for the agent that the client registered.
+/// Tests `task verify` in a command that an agent's client started. Such a command can verify a task only for the agent
+/// that this client registered.
 #[test]
 fn an_agent_verifies_what_it_holds() {
     let site = Site::new(&held_to_code());
@@ -207,8 +208,8 @@ fn an_agent_verifies_what_it_holds() {
     assert_eq!(site.task()["status"], "completed");
 }
 
-/// A command that no agent started cannot verify a task for an agent that is connected elsewhere. It can do so only for
-/// agents that were registered on the command line.
+/// Tests `task verify` in a command that no agent started. Such a command cannot verify a task for an agent that is
+/// connected elsewhere. It can verify only for agents that were registered on the command line.
 #[test]
 fn a_script_verifies_for_no_agent_that_is_at_home_elsewhere() {
     let site = Site::new(&held_to_code());
@@ -339,7 +340,7 @@ async fn an_evaluator_decides_or_nothing_is_recorded() {
     assert_eq!(found, expected);
 }
 
-/// Tests that the command works in a linked worktree, with a commit for a pull request, and with output for a person.
+/// Tests that `task verify` works in a linked worktree, with a commit for a pull request, and with output for a person.
 #[test]
 fn it_works_where_it_is_called() {
     let site = Site::new(&json!({"type": "pr", "schema_ref": "code", "output_ref_required": true}));

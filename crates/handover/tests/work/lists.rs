@@ -71,7 +71,7 @@ fn an_archived_plan_leaves_the_lists_and_comes_back_whole() {
     assert!(!scene.out(&["workflow", "list"]).contains("Release"));
     assert!(scene.out(&["task", "list", "--all"]).contains("Notes"));
     assert!(scene.out(&["workflow", "list", "--all"]).contains("Release"));
-    // A task of an archived plan can still be named.
+    // A person can still name a task of an archived plan in a command.
     assert!(scene.out(&["task", "show", "2"]).starts_with(" 2  Notes\n"));
     assert_eq!(scene.out(&["archive", "--undo", "release"]), "Back in the lists: Release\n");
     assert!(scene.out(&["task", "list"]).contains("Notes"));

@@ -1,5 +1,5 @@
-//! Tests which callers may run which command. An agent may only look and use `add`. A person's script without a
-//! terminal may operate, but only a person may decide.
+//! Tests which callers may run which command. An agent may run only `add` and commands that show something. A person's
+//! script without a terminal may run more commands, but no command that decides for the person, such as `approve`.
 
 use crate::scene::{WorkScene, passed};
 

@@ -18,8 +18,8 @@ use crate::backend::{Backend, BackendProblem, CallerIdentity};
 use crate::limits::SUBSCRIPTIONS_MAX;
 use crate::passage::SeenResources;
 
-/// Returns the URIs of the resources that the client asks to follow. When there are more than `SUBSCRIPTIONS_MAX`, the
-/// last ones are left out.
+/// Returns the URIs of the resources that the client asks to follow. When the client names more than
+/// `SUBSCRIPTIONS_MAX` resources, the last of them are left out.
 pub(crate) fn wanted(request: &SubscriptionsListenRequest) -> Vec<String> {
     let uris = request.params.notifications.resource_subscriptions.iter().flatten();
     uris.take(SUBSCRIPTIONS_MAX).cloned().collect()
@@ -45,8 +45,8 @@ pub(crate) async fn versions<B: Backend>(
     Ok(versions)
 }
 
-/// The handler of requests for a pipe. When a client asks to follow resources, it reads the current versions of these
-/// resources before it passes the request on.
+/// The handler of requests for a pipe. When a client asks to follow resources, this handler reads the current versions
+/// of these resources before it passes the request to the inner handler.
 pub(crate) struct Listening<B>(pub(crate) Handler<B>);
 
 impl<B: Backend> Service<RoleServer> for Listening<B> {

@@ -153,8 +153,8 @@ impl Backend for Toy {
             "wait" => self.wait(call).await,
             "touch" => {
                 self.light.send_modify(|version| *version += 1);
-                // Waits before this call is answered, so that the async tasks that send notices of the change have time
-                // to run. Even then, the server must send the notice only after the answer.
+                // This tool has changed the resource. It waits before it answers, so that a server that sends notices
+                // too early has time to do so. The server must send the notice of the change only after the answer.
                 call.act_slowly().await;
                 CallOutcome::Reply(r#"{"touched":true}"#.to_owned())
             }

@@ -8,8 +8,8 @@ use super::disk::{ArtifactRoot, FoundFile, split};
 use super::journal::{Journal, JournalEntry, JournalRecord, JournalStanding};
 use super::{ArtifactProblem, CheckedArtifact, Recovered};
 
-/// The agent's output whose files the caller wants to write. It is empty when the caller recovers a stopped output by
-/// the journal alone.
+/// The agent's output whose files the caller wants to write. It is empty when the caller has only the journal (the
+/// record of the writing) to recover a stopped output.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct KnownOutput<'a> {
     pub(super) digest: &'a str,
@@ -36,8 +36,8 @@ pub(super) fn perform(
 }
 
 /// Recovers an output whose writing was stopped. Finishes it when the journal (the record of the writing) says
-/// "committed", and undoes it when the journal says "staging". If `output` is that same output, its contents can
-/// replace lost parts (temporary files).
+/// "committed", and undoes it when the journal says "staging". If `output` is the stopped output, its contents replace
+/// the parts (temporary files) that were lost.
 pub(super) fn recover(
     root: &ArtifactRoot,
     journal: &mut Journal,

@@ -377,7 +377,8 @@ fn a_thousand_come() {
     assert_eq!(scene.tree().len(), 5 + 1_000 + 31);
 }
 
-/// Uses a disk of 256 kB with a read-only folder. Needs a user who may make a mount namespace (`unshare`).
+/// Writes outputs to a disk of 256 kB until it is full, and to a read-only folder. The test needs a user who may make a
+/// mount namespace (`unshare`).
 #[test]
 fn on_a_full_or_locked_disk_it_is_all_or_none() {
     const DISK: &str = "HANDOVER_TEST_DISK";

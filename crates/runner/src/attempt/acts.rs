@@ -1,5 +1,5 @@
-//! Gathers the facts of an attempt (one claim of a task) that decide the effects of the agent's outputs. Also blocks
-//! the attempt's task.
+//! Gathers the facts of an attempt (one claim of a task). The effects of the agent's outputs are decided from these
+//! facts. Also blocks the attempt's task.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -9,8 +9,8 @@ use crate::outcome::{OutputStatus, OutputVerdict};
 pub(crate) struct Chain {
     /// The number of outputs in a row that were still invalid after the agent was asked to repair them.
     pub repairs: u32,
-    /// The number of outputs in a row that report progress. A question to a person in between neither counts nor resets
-    /// the number.
+    /// The number of outputs in a row that report progress. A question to a person between two such outputs neither
+    /// counts nor resets the number.
     pub goes_on: u32,
     /// The conversation that the next turn resumes. `None` when the program named no conversation.
     pub conversation: Option<String>,

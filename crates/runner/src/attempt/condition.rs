@@ -32,8 +32,8 @@ impl RunnerShared {
         let _was_not_set = self.service.execute(Caller::with_rights(Rights::Runner), clear).await;
     }
 
-    /// Clears the condition (a stored fact for the person) that an agent cannot work, after the first turn of the agent
-    /// in this run that succeeded.
+    /// Clears the condition (a stored fact for the person) that an agent cannot work. Does so after the agent's first
+    /// successful turn in this run.
     pub(crate) async fn agent_works(&self, slug: &str) {
         if self.is_first_success(slug) {
             self.clear_condition(ConditionKind::AgentRests, slug).await;

@@ -19,7 +19,7 @@ const FILE: &str = "conversation.json";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct ConversationPlace {
     place: String,
-    /// The first turn in this place. `None` when the first turn of the attempt worked there.
+    /// The first turn that worked in `place`. `None` means the first turn of the attempt.
     since: Option<TurnId>,
 }
 

@@ -71,9 +71,9 @@ pub struct AttemptPlace {
 pub enum WorkLine {
     /// The branch of a plan, from which its tasks start and into which their work is merged.
     Plan { branch: String },
-    /// A task of the standing list (the workflow for single tasks).
+    /// The data that decide from which branch a task of the standing list (the workflow for single tasks) starts.
     List(ListPlace),
-    /// The project is in no git repository.
+    /// The work starts from no branch, because the project is in no git repository.
     NoGit,
 }
 
@@ -132,7 +132,7 @@ impl WorktreeGround {
         };
         let repository = GitRepository::find(&self.git, &self.root).await?;
         let base = match repository.base(&self.git, list.after.as_deref()).await {
-            // The branch of the other task was merged and deleted in the meantime, so start from the person's branch.
+            // The branch `list.after` was merged and deleted in the meantime, so start from the person's branch.
             Err(GitProblem::BaseNotFound(_)) if list.after.is_some() => repository.base(&self.git, None).await?,
             found => found?,
         };
@@ -157,8 +157,8 @@ impl WorktreeGround {
     async fn old_worktree(&self, line: &BranchTip, branch: &str) -> Result<Option<WorkPlace>, GitProblem> {
         let found = branch::standing(&self.git, &self.root, branch).await?;
         let repository = GitRepository::find(&self.git, &self.root).await?;
-        // Every other worktree, including the main worktree, belongs to a person. The runner must not work there or
-        // remove it.
+        // Version 0.1.0 made its worktrees in this folder. A worktree that is neither in this folder nor a slot belongs
+        // to a person. The runner must not work there or remove it.
         let made_by_us = repository.home.join(git::STATE).join("worktrees");
         let is_old = |found: &TaskWorkspace| found.path.starts_with(&made_by_us) && !self.is_slot(&found.path);
         let Some(workspace) = found.filter(is_old) else { return Ok(None) };
@@ -199,7 +199,7 @@ impl WorktreeGround {
         slots.pool.give_up_before(&self.git, &self.root, before_ms).await.map(drop)
     }
 
-    /// Saves the work that an agent left in its slot (worktree) on another branch or on no branch. Afterwards the
+    /// Saves the agent's work when its slot (worktree) has another branch or no branch checked out. Afterwards the
     /// attempt's branch is checked out there again. Returns the branch with the saved work, or `None` when there was
     /// nothing to save.
     pub async fn save(&self, task: TaskId, attempt: u32) -> Result<Option<SavedWork>, GitProblem> {

@@ -22,7 +22,7 @@ impl RunnerShared {
         }
         let old = branch::workflow_branch(&workflow.id.to_string());
         if self.ground.branch_tip(&old).await?.is_some() {
-            // A run of version 0.1.0 began the plan and already created a branch with the name that this version used.
+            // A run of version 0.1.0 began the plan and already created its branch, with the name `old`.
             return Ok(self.take_branch(workflow, &old).await?.unwrap_or(old));
         }
         let mut taken = BTreeSet::new();

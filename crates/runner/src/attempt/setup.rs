@@ -89,8 +89,8 @@ impl AttemptRun {
 
 impl RunnerShared {
     /// Runs the setup commands in a slot (a reusable worktree) and records the fingerprint of the files that they read.
-    /// A killed or failed setup leaves no fingerprint, so the next call runs the commands again. A failed setup also
-    /// empties the slot of everything that git ignores.
+    /// A killed or failed setup leaves no fingerprint, so the next call runs the commands again. After a failed setup,
+    /// all files that git ignores are deleted from the slot.
     pub(crate) async fn run_setup(&self, site: CommandSite<'_>) -> Result<Result<(), SetupFailure>, AttemptError> {
         self.run_told_setup(site, &mut |_| {}).await
     }
@@ -177,8 +177,8 @@ impl WorktreeGround {
     }
 }
 
-/// Returns the setup fingerprint that was stored before the first turn of an attempt. Stores `now` when the file has
-/// none yet.
+/// Returns the setup fingerprint that was stored before the first turn of an attempt. Stores the fingerprint `now` when
+/// none is stored yet.
 fn first_fingerprint(file: &Path, now: &str) -> io::Result<String> {
     match std::fs::read_to_string(file) {
         Ok(text) if !text.is_empty() => Ok(text),

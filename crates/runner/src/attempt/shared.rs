@@ -123,7 +123,7 @@ pub enum RunEvent {
         runs: u32,
         last_line: String,
     },
-    /// The output does not meet its contract. The text has the problems, one on each line.
+    /// The agent's output failed its verification. The text has the problems, one on each line.
     Rejected {
         problem: String,
     },
@@ -189,7 +189,7 @@ pub enum RunEvent {
     /// The program of the agent cannot work until a person does something.
     AgentRests {
         reason: String,
-        /// The command or act that lets the agent work again.
+        /// The command or other action of the person that lets the agent work again.
         advice: String,
         /// The number of open tasks that only this agent could take.
         waiting: u32,

@@ -1,4 +1,4 @@
-//! The slots (worktrees outside of the repository) of one store, and the names under which they belong to tasks.
+//! The slots (worktrees outside of the repository) of one store, and the names of their owners, such as tasks.
 
 use engine::id::TaskId;
 use git::slot::SlotPool;
@@ -29,7 +29,7 @@ pub enum SlotOwner {
 }
 
 impl RunnerSlots {
-    /// Returns the name under which a slot belongs to an attempt of a task.
+    /// Returns the owner's name that is recorded for a slot of an attempt at a task.
     pub fn owner(&self, task: TaskId, attempt: u32) -> String {
         format!("{} {task}-{attempt}", self.store)
     }

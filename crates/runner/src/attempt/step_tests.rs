@@ -164,13 +164,13 @@ fn the_stored_turns_decide_the_next_step() {
         ("bad repair:bad", "repair turn"),
         ("bad repair:bad repair:bad", "block verification_fail"),
         ("bad repair:bad repair:done", "finish"),
-        // A valid output in between resets the count of repairs.
+        // A valid output between two invalid outputs resets the count of repairs.
         ("bad repair:goes_on next:bad repair:bad", "repair turn"),
         // A turn whose program did not answer does not count as a repair.
         ("bad repair:silent repair:bad", "repair turn"),
         ("goes_on next:goes_on", "next turn"),
         ("goes_on next:goes_on next:goes_on", "block ambiguity"),
-        // A question and its answer in between neither count as progress reports nor reset their number.
+        // A question and its answer between two progress reports do not count as reports and do not reset the count.
         ("goes_on next:asks answer:goes_on next:goes_on", "block ambiguity"),
         ("goes_on next:goes_on next:done", "finish"),
         ("goes_on evaluation:goes_on next:goes_on", "next turn"),

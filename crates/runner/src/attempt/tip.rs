@@ -21,9 +21,9 @@ use crate::verify::project::baseline::BaselineRecord;
 #[derive(Debug, Default)]
 struct TipResults {
     passed: Vec<(String, u64)>,
-    /// The first reason why the tip is not checked.
+    /// The first reason why the last commit of the plan's branch counts as unchecked.
     unchecked: Option<UncheckedReason>,
-    /// True when a check fails that passed before the tasks were merged.
+    /// True when a check fails on the plan's branch but passed before the tasks were merged.
     is_broken: bool,
 }
 
@@ -34,8 +34,8 @@ impl RunnerShared {
     pub(crate) async fn check_tips(&self) -> Result<(), AttemptError> {
         for (workflow, mut merged) in self.merged() {
             let Some(last) = merged.last_mut() else { continue };
-            // Read the tip from git, because two tasks that are merged at the same time may be recorded here in the
-            // wrong order.
+            // Read the last commit of the branch from git. The list `merged` may have two tasks in the wrong order if
+            // they were merged at the same time.
             if let Some(tip) = self.ground.branch_tip(&last.branch).await? {
                 last.tip = tip;
             }
@@ -130,7 +130,8 @@ impl TipResults {
         self.unchecked.get_or_insert(why);
     }
 
-    /// Returns the combined result of all checks. The tip counts as checked only when every check passed.
+    /// Returns the combined result of all checks on a plan's branch. The branch counts as checked only when every check
+    /// passed.
     fn outcome(self) -> CheckOutcome {
         let why = self.unchecked.or_else(|| self.passed.is_empty().then_some(UncheckedReason::NoCheck));
         if let Some(why) = why {

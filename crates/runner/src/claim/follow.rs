@@ -53,7 +53,8 @@ impl RunFollower {
         Ok(found)
     }
 
-    /// Returns the result of the followed work when nothing of it runs and nothing more can start.
+    /// Returns the result of the followed work when it is over: no agent holds a task of it, and nothing more can
+    /// start.
     pub async fn ended(&mut self) -> Result<Option<RunEnded>, Error> {
         for workflow in workflows(&self.service, self.scope).await? {
             self.lacking.check(&self.service, &self.settings, &workflow).await?;

@@ -1,5 +1,5 @@
-//! The requirements of a task that this project does not meet, such as an agent that can review its work. While one of
-//! them is missing, no agent starts the task.
+//! The requirements of a task that this project does not meet, such as an agent that can review its work. While a
+//! requirement is not met, no agent starts the task.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use engine::task::Task;
 
 use crate::review::provider::slug;
 
-/// One thing that a task needs and that is missing.
+/// One requirement of a task that is not met.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TaskLack {
     pub number: u32,
@@ -17,7 +17,7 @@ pub struct TaskLack {
     pub kind: LackKind,
 }
 
-/// The kind of a missing thing.
+/// The kind of a requirement that is not met.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LackKind {
     /// No agent can review the work of the task.
@@ -26,7 +26,7 @@ pub enum LackKind {
         /// The plan file, as an argument of `handover run`. `None` for a plan that is stored already.
         file: Option<String>,
     },
-    /// Any other missing thing. The text also says what to do about it.
+    /// Any other requirement that is not met. The text also says what to do about it.
     Other(String),
 }
 
@@ -58,7 +58,7 @@ impl TaskLack {
         Self { number: task.number, name: task.name.clone(), kind: LackKind::Other(text) }
     }
 
-    /// Returns the missing thing and what to do about it, in sentences that can be understood without further context.
+    /// Returns the requirement that is not met and what to do about it. The sentences need no further context.
     pub fn sentence(&self) -> String {
         match &self.kind {
             LackKind::Reviewer { role, file } => {

@@ -37,9 +37,9 @@ pub fn is_held(state: &Path, host: &str) -> std::io::Result<bool> {
 
 /// Takes the lock that only one runner of this name on this machine can have. Returns `None` when another runner has it.
 ///
-/// A program that a runner starts has the runner's open files until it replaces itself (`fork`, then `exec`). So the
-/// lock of a runner that was killed in between stays held for a moment. The file contains the process id of the runner:
-/// when that process has ended, this function waits, at most for `patience`, until the lock is free.
+/// A program that a runner starts has the runner's open files until it replaces itself (`fork`, then `exec`). So when a
+/// runner is killed between these two calls, its lock stays held for a moment. The file contains the process id of the
+/// runner: when that process has ended, this function waits, at most for `patience`, until the lock is free.
 pub async fn of_runner(state: &Path, host: &str, patience: Duration) -> std::io::Result<Option<File>> {
     let begun = Instant::now();
     loop {
@@ -99,7 +99,7 @@ mod tests {
     async fn a_lock_whose_owner_was_killed_is_waited_for() {
         let folder = tempfile::tempdir().unwrap();
         let first = of_runner(folder.path(), "here", Duration::ZERO).await.unwrap().unwrap();
-        // Linux gives no process so large an id, so this owner has ended.
+        // Record the id of a process that has ended as the owner of the lock. Linux gives no process so large an id.
         std::fs::write(lock_file(folder.path(), "here", "lock"), i32::MAX.to_string()).unwrap();
         assert!(of_runner(folder.path(), "here", Duration::ZERO).await.unwrap().is_none());
         let next = of_runner(folder.path(), "here", Duration::from_secs(600));

@@ -23,7 +23,7 @@ const FRESH_MAX: u32 = 500;
 /// The largest number of reasons for stuck workflows that are reported at the end. Further reasons are left out.
 const REASONS_MAX: usize = 20;
 
-/// The part of the store's work that a run works on.
+/// The workflows or the task that a run works on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunScope {
     /// The run works on one workflow until the workflow is over or none of its tasks can continue.
@@ -51,9 +51,9 @@ impl RunScope {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunEnded {
     Completed,
-    /// Work is left, and nothing of it can start.
+    /// Work of the run is left, but none of it can start.
     Stuck(StuckRun),
-    /// Nothing is left to do.
+    /// The run has nothing left to do.
     Idle,
     /// A person stopped the run.
     Stopped,
@@ -62,12 +62,12 @@ pub enum RunEnded {
 /// The reasons why nothing more can start although work is left.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct StuckRun {
-    /// All reasons, one on each line.
+    /// All reasons why the run is stuck, one on each line.
     pub reason: String,
     /// The missing requirements of tasks. The store has no record of them, so the end of the run adds them to the list
     /// of things that need a person.
     pub lacks: Vec<TaskLack>,
-    /// The workflows that are locked, one sentence each.
+    /// The sentences about locked workflows, one sentence for each workflow.
     pub locks: Vec<String>,
 }
 
@@ -162,8 +162,8 @@ impl RunOutlook<'_> {
         let workflow = self.service.view(move |world| world.workflow(id).cloned()).await?;
         let Prospect { status, held, mut offered } = prospect::of(self.service, id).await?;
         if status == WorkflowStatus::Completed {
-            // Ends without waiting for tasks of other workflows, which may wait for a person. The runner still waits
-            // for the end of its running attempts.
+            // End the run without waiting for tasks of other workflows, which may wait for a person. The runner still
+            // waits for the end of its running attempts.
             return Ok(Some(RunEnded::Completed));
         }
         if held > 0 {
@@ -209,7 +209,7 @@ impl RunOutlook<'_> {
         Ok(Some(stuck_run(reasons, (lacks, Vec::new()), None)))
     }
 
-    /// Returns the sentence that names the tasks for which a task waits.
+    /// Returns the unmet requirement of a task that waits for other tasks. Its text names these tasks.
     async fn waits(&self, task: &Task) -> Result<TaskLack, Error> {
         let id = task.id;
         let numbers = self.service.view(move |world| {

@@ -223,8 +223,8 @@ impl ClaimLoop {
         self.rests.get(&task).is_some_and(|rest| rest.until > Instant::now())
     }
 
-    /// Claims open tasks for all agents that have free capacity. Skips tasks that pause after a crash, and agents that
-    /// rest.
+    /// Claims open tasks for all agents that have free capacity. Skips tasks that pause after a crash, and agents whose
+    /// programs cannot work until a person does something.
     async fn claim(&mut self) -> Result<(), Error> {
         if self.shared.setup_problem().is_some() {
             return Ok(());

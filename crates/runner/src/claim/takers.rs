@@ -1,5 +1,5 @@
-//! Decides which agent of a team may take which open task. The runner claims by these rules, and a process that follows
-//! a runner knows by them when nothing more can start.
+//! Decides which agent of a team may take which open task. The runner claims tasks by these rules. A process that
+//! follows a runner uses the same rules to find out that nothing more can start.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use engine::task::Task;
 
 use super::prospect::Offered;
 
-/// The agents of a team. An agent that rests takes no task until a person has done something.
+/// The agents of a team. The agents in `resting` take no task until a person has done something, such as a login.
 #[derive(Debug, Clone)]
 pub(crate) struct TaskTakers<'a> {
     pub(crate) settings: &'a TeamSettings,
@@ -29,7 +29,7 @@ impl TaskTakers<'_> {
         self.agents.iter().any(|agent| self.first_for(agent, offered).is_some())
     }
 
-    /// Returns true when this task waits for an agent that rests, because no other agent takes it.
+    /// Returns true when only agents that cannot work now would take this task.
     pub(crate) fn waits_for_rest(&self, offered: &Offered) -> bool {
         let one = std::slice::from_ref(offered);
         !self.is_wanted(one) && self.agents.iter().any(|agent| self.fitting(agent, one).is_some())
@@ -44,7 +44,7 @@ impl TaskTakers<'_> {
         self.settings.evaluator.as_ref().is_some_and(|evaluator| evaluator.agent == agent.slug)
     }
 
-    /// Returns the first task that this agent may take, even when the agent rests at the moment.
+    /// Returns the first task that this agent may take, even when the agent cannot work at the moment.
     fn fitting(&self, agent: &AgentSettings, offered: &[Offered]) -> Option<TaskId> {
         let may_judge = self.is_evaluator(agent);
         let is_judge = may_judge || offered.iter().any(|offered| offered.review.as_deref() == Some(&agent.slug));

@@ -1,5 +1,5 @@
-//! Tries the setup and the checks of a project on a fresh worktree, before any agent works. The results of the checks are
-//! kept as baselines, so that the first run does not repeat them.
+//! Tries the setup and the checks of a project on a fresh worktree, before any agent works. The results of the checks
+//! are stored, so that the first run does not repeat them.
 
 use super::merged::shared;
 use super::open::{NotOpened, RunSite};
@@ -16,14 +16,14 @@ use git::branch::CopyMode;
 /// trial run at a time.
 const TRIAL: &str = "trial";
 
-/// A step of a trial, for the person who waits.
+/// A step of trying the setup and the checks of a project. It is shown to the person who waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TrialStep {
     Begins { command: String },
     Ended(TriedCommand),
 }
 
-/// The result of one command of a trial.
+/// The result of trying one setup command or check of a project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TriedCommand {
     pub kind: TriedKind,
@@ -50,7 +50,7 @@ pub enum TriedEnd {
     NotStarted,
 }
 
-/// The result of a trial.
+/// The result of trying the setup and the checks of a project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProjectTrial {
     /// All commands ran, or the setup failed.

@@ -108,7 +108,7 @@ impl ProjectCheckHelp for StageHelp<'_> {
 
     async fn baseline(&mut self, check: &VerifyCheck) -> Result<BaselineEnd, AttemptError> {
         // A check of the task itself usually fails on the commit from which the task starts, because the task is not
-        // done there. So it has no baseline.
+        // done there. So its result on that commit says nothing, and it does not run there.
         let is_own = own_checks(&self.stage.facts.task, &self.stage.facts.detail).contains(check);
         match self.target.baseline.filter(|_| !is_own) {
             Some(commit) => self.stage.run.shared.baseline(commit, check).await,

@@ -94,7 +94,7 @@ pub struct Outcome {
     pub then: AfterOutcome,
 }
 
-/// The continuation of the task after the acts of an output took effect.
+/// The continuation of the task after the effects of an output.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AfterOutcome {
     /// The output says "done". It is verified, and if it passes, the task is completed with this outcome.
@@ -168,7 +168,8 @@ fn unfinished(
     }
 }
 
-/// Returns the acts that block a task and inform the agent or role that is responsible for this kind of block.
+/// Returns the effects of a block: the task is blocked, and the agent or role that is responsible for this kind of
+/// block is informed.
 pub fn block(context: &OutcomeContext<'_>, kind: BlockKind, reason: &str) -> Vec<OutcomeAct> {
     let route = context.routes.of_block(kind, reason);
     let mut acts =
@@ -181,8 +182,8 @@ pub fn block(context: &OutcomeContext<'_>, kind: BlockKind, reason: &str) -> Vec
     acts
 }
 
-/// Returns the acts that ask a person. A rule of the agent's card (the file that describes the agent) may require an
-/// approval instead of an answer, and may name an agent or role that gets the question, too.
+/// Returns the effects by which a person is asked. A rule of the agent's card (the file that describes the agent) may
+/// require an approval instead of an answer, and may name an agent or role that gets the question, too.
 fn ask(context: &OutcomeContext<'_>, reason: &str, question: &str) -> Vec<OutcomeAct> {
     let rule = context.routes.by_card(question);
     let asked = match &rule {

@@ -13,7 +13,8 @@ use super::lesson::{FindingNote, Lesson, lessons};
 
 /// The summary of a program that printed nothing.
 const SILENT: &str = "finished without a message";
-/// The longest summary of an answer in plain text, in characters. A longer line is cut.
+/// The longest summary of an answer in plain text, in characters. The summary is the last line of the answer, and a
+/// longer line is cut.
 const SUMMARY_CHARS_MAX: usize = 2_000;
 
 /// The facts against which the answer of an agent is checked.
@@ -31,7 +32,7 @@ pub struct AnswerContext<'a> {
 /// The form of the answer that an agent was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnswerForm {
-    /// The agent must answer with a handoff or an envelope (the two output formats). An output in the other format is
+    /// The agent must answer in this output format, handoff or envelope. An output in the other of these two formats is
     /// accepted with a warning.
     Document(OutputKind),
     /// The agent answers with plain text. The exit code of its program says that it is done, and the last line is the

@@ -1,5 +1,5 @@
 //! The lessons of a handoff, that is, the parts of an agent's final report besides its status: knowledge about the
-//! project, effects on other layers of the project, candidates for the memory, and the agent that should continue.
+//! project, effects on other parts of the project, facts to remember, and the agent that should continue.
 
 use std::collections::BTreeMap;
 

@@ -53,7 +53,7 @@ pub enum ReviewError {
 }
 
 impl<'a, C> ProviderProgram<'a, C> {
-    /// Prepares the runs of a provider's program for one round of a review. The first call of `start` ends the programs
+    /// Prepares the runs of a reviewer's program for one round of a review. The first call of `start` ends the programs
     /// that an earlier round left and removes their folders, because only one round of a review may run at a time.
     pub fn new(
         provider: &'a Provider,

@@ -7,8 +7,8 @@ use wire::json::{Object, Value, object, parse};
 
 use base::ground::digest::sha256;
 
-/// The maximum size of a file that is read for a review, in bytes. It is larger than a whole request may be (one
-/// mebibyte), so that most files that are too large get the later error of the request, which says the actual size.
+/// The maximum size of a file that is read for a review, in bytes. A whole request may have only one mebibyte. The
+/// limit here is larger, because the later error about a request that is too large says the actual size.
 const FILE_BYTES_MAX: u64 = 8 << 20;
 
 /// The field of a review request that tells the reviewer the origin of a task's work. Only requests that Handover

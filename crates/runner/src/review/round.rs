@@ -28,7 +28,7 @@ const PROBLEMS_MAX: usize = 20;
 /// may start the round again.
 const MARGIN_MS: i64 = 120_000;
 
-/// The context in which a review round runs: the store, this machine, the caller and the provider.
+/// The context in which a review round runs: the store, this machine, the caller and the agent that reviews.
 #[derive(Debug)]
 pub struct ReviewContext<'a> {
     pub service: &'a Service,

@@ -121,9 +121,9 @@ impl TaskWork {
     }
 }
 
-/// Returns the state of the work of a task that is about to be completed. The engine compares it with the reviewed
-/// state. Returns `None` when there is nothing to compare. For verified work it is the state of the folder in which the
-/// checks ran, because checks in one folder say nothing about another folder.
+/// Returns the state of the work of a task that is about to be completed, or `None` when there is no reviewed state to
+/// compare it with. `verified_in` is the folder in which the checks ran. If it is given, the state of that folder is
+/// returned, because checks in one folder say nothing about another folder.
 pub async fn state_to_complete(
     ground: WorkGround<'_>,
     task: TaskId,

@@ -12,14 +12,14 @@ use crate::attempt::shared::{RunEvent, RunNews};
 #[derive(Debug, Default)]
 pub(super) struct RunCollector {
     tasks: BTreeMap<TaskId, TaskSummary>,
-    /// The needs that belong to no task, by a key that is the same for the same problem.
+    /// The things that a person has to do and that belong to no task. The same problem always has the same key.
     needs: BTreeMap<String, PersonNeed>,
     /// The tasks that an agent of this run works on now.
     running: BTreeSet<TaskId>,
 }
 
 impl RunCollector {
-    /// Takes an event of the run into account.
+    /// Updates the collected tasks and problems with an event of the run.
     pub(super) fn add(&mut self, news: &RunNews) {
         match &news.what {
             RunEvent::Claimed { .. } => drop(self.running.insert(news.task)),
@@ -82,7 +82,7 @@ impl RunCollector {
         }
     }
 
-    /// Adds the need for a problem that belongs to no task.
+    /// Adds something that a person has to do about a problem that belongs to no task.
     fn need(&mut self, key: String, text: String, command: String) {
         self.needs.insert(key, PersonNeed { number: None, text, commands: vec![command], runs_again: false });
     }
@@ -111,7 +111,7 @@ impl RunCollector {
         self.running.len()
     }
 
-    /// Returns the summary of the run so far. `needs` are the things that its tasks need.
+    /// Returns the summary of the run so far. `needs` are the things that its tasks need from a person.
     pub(super) fn summary(&self, ms: u64, needs: Vec<PersonNeed>, end: SummaryEnd) -> RunSummary {
         let mut tasks: Vec<TaskSummary> = self.tasks.values().cloned().collect();
         tasks.sort_by_key(|task| task.number);

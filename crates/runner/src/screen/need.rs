@@ -14,7 +14,7 @@ const BETWEEN: &str = "   ";
 pub struct PersonNeed {
     pub number: Option<u32>,
     pub text: String,
-    /// The commands, of which one is enough. The first one is the one that a person most likely wants.
+    /// The commands from which the person chooses one. The first command is the one that a person most likely wants.
     pub commands: Vec<String>,
     /// True when the person has to start a run again after the first command, so that the work continues.
     pub runs_again: bool,
@@ -53,7 +53,7 @@ impl PersonNeed {
         Some(Self { number: Some(label.number), text, commands, runs_again })
     }
 
-    /// Returns the need as lines of at most this width: the text, then as many commands as fit into one line.
+    /// Returns the thing to do as lines of at most this width: the text, then as many commands as fit into one line.
     pub(super) fn lines(&self, width: usize) -> Vec<String> {
         let number = self.number.map(|number| number.to_string()).unwrap_or_default();
         let text = self.text.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -60,7 +60,7 @@ impl TaskSummaryEnd {
 /// The way in which a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SummaryEnd {
-    /// Nothing more can start.
+    /// The run is over, because nothing more can start.
     Over,
     /// A person stopped the run.
     Interrupted,

@@ -108,8 +108,8 @@ impl TurnClose<'_> {
                 self.tell(facts, acts, &done);
                 Ok(())
             }
-            // If the store refuses the acts of the output, because the claim is lost or a mailbox is full, the turn has
-            // ended nevertheless. The next step handles the refusal.
+            // If the store refuses the effects of the output, because the claim is lost or a mailbox is full, the turn
+            // has ended nevertheless. The next step handles the refusal.
             Err(Error::Refused(refusal)) => {
                 self.run.end(facts, turn, ended).await?;
                 Err(Error::Refused(refusal).into())

@@ -186,8 +186,8 @@ fn end(file: &mut File) -> io::Result<String> {
     Ok(plain_tail(&bytes[begin..], TAIL_MAX))
 }
 
-/// Joins the end of standard output and the end of standard error. Each of the two gets half of the space, or more when
-/// the other one needs less.
+/// Joins the end of standard output and the end of standard error. Each of the two texts gets half of the space. A text
+/// gets more when the other text needs less than half.
 fn joined(ends: &[String]) -> String {
     const HALF: usize = TAIL_MAX / 2;
     let parts: Vec<&str> = ends.iter().map(String::as_str).filter(|end| !end.is_empty()).collect();

@@ -7,8 +7,8 @@ use wire::prompt::fenced;
 use super::evidence::Evaluation;
 use crate::outcome::{AnswerContext, AnswerForm, OutputStatus, read};
 
-/// The largest part of an output that the evaluator's prompt shows, in bytes. A longer output is cut, with a note that
-/// says how many bytes are missing, because a model would not read a longer prompt.
+/// The largest part of an output that the evaluator's prompt shows, in bytes. A longer output is cut, because a model
+/// would not read a longer prompt. A note says how many bytes are missing.
 const SHOWN_BYTES_MAX: usize = 512 << 10;
 
 /// The question for the evaluator. The evaluator gets it in a new conversation.

@@ -235,7 +235,7 @@ impl VerificationEvidence {
         let json = |evidence: &Self| Json::from(&serde_json::to_value(evidence).unwrap_or_default());
         let mut found = json(self);
         let mut shorter = self.clone();
-        // With many checks, the ends of their outputs do not fit into one record. Then each of them is cut.
+        // With many checks, the stored ends of their outputs may not fit into one record. Then each stored end is cut.
         while found.as_str().len() > engine::limits::TEXT_BYTES_MAX && shorter.halve_tails() {
             found = json(&shorter);
         }

@@ -12,8 +12,8 @@ use sha2::{Digest as _, Sha256};
 use super::evidence::{EvidenceCode, VerificationProblem};
 use base::ground::digest::hexadecimal;
 
-/// The largest output file that is read as text, in bytes. A larger file fails when its text is needed, and is accepted
-/// when the file only has to exist.
+/// The largest output file that is read as text, in bytes. A larger file fails the verification when its text is
+/// needed. It is accepted when the file only has to exist.
 pub(super) const TEXT_BYTES_MAX: u64 = 16 << 20;
 
 const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC).union(OFlags::RDONLY);

@@ -21,7 +21,7 @@ pub use run::{ProjectCheckHelp, ProjectCheckPlace, run_checks, run_once};
 
 use super::evidence::CheckResult;
 
-/// The longest last line of a check that is shown, in characters. A longer line is cut.
+/// The maximum number of characters that are shown from the last line of a check's output. A longer line is cut.
 const LAST_LINE_CHARS_MAX: usize = 200;
 
 /// The verdict of one project check (a command of `[verify]`), with the result of its last run.
@@ -142,7 +142,7 @@ impl ProjectCheckResult {
     }
 }
 
-/// Returns the last line of an output that is not blank.
+/// Returns the last non-blank line of an output. Cuts the line after `LAST_LINE_CHARS_MAX` characters.
 pub fn last_line(tail: &str) -> String {
     let line = tail.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     line.chars().take(LAST_LINE_CHARS_MAX).collect()

@@ -144,7 +144,7 @@ fn url(said: &SaidReference) -> Result<&str, VerificationProblem> {
     if requests.is_empty() {
         return only(all(), hint);
     }
-    // Addresses of several pages of the same pull request count as one.
+    // Addresses of several pages of the same pull request count as one address.
     requests.sort_unstable();
     requests.dedup_by_key(|(request, _)| *request);
     only(requests.into_iter().map(|(_, url)| url), hint)

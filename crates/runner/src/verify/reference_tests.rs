@@ -103,7 +103,7 @@ fn a_pull_request_is_its_address() {
         ("Opened https://github.com/o/r/pull/5.", &[], five),
         ("Opened [it](https://github.com/o/r/pull/5), see <https://docs.example.org/a>", &[], five),
         ("Done.", &["https://github.com/o/r/pull/5"], five),
-        // Two pages of one pull request count as one.
+        // Addresses of several pages of one pull request count as one address.
         (
             "https://github.com/o/r/pull/5 https://github.com/o/r/pull/5/files",
             &["https://github.com/o/r/pull/5#x"],

@@ -48,7 +48,7 @@ pub struct VerificationFound {
 #[derive(Debug, Clone, PartialEq)]
 pub enum VerificationEnd {
     Found(Box<VerificationFound>),
-    /// A person has to see the scripts of checks that the task changed.
+    /// The task changed scripts that the checks run, and a person has to see these scripts first.
     WaitsForPerson(ApprovalId),
     /// The evaluator could not be asked. The text says why.
     NotEvaluated(String),

@@ -25,8 +25,8 @@ const PROBLEM_CHARS_MAX: usize = 300;
 /// patterns with look-around need such steps, because these patterns cannot run in linear time.
 const STEPS_BACK_MAX: usize = 20_000;
 const PATTERN_BYTES_MAX: usize = 1 << 20;
-/// The stack of the thread that compares an output with its schema, in bytes. The stack is enough for JSON with 128
-/// levels, when the schema has 128 levels for each of them.
+/// The stack of the thread that compares an output with its schema, in bytes. It is enough for an output with 128
+/// levels of nesting and a schema with 128 levels for each level of the output.
 const STACK_BYTES: usize = 64 << 20;
 
 #[derive(Clone)]

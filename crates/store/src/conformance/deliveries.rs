@@ -72,8 +72,8 @@ impl ConformanceScript {
         Command::SetCondition { kind, subject, title: text(&mut self.chance), detail: json(&mut self.chance) }
     }
 
-    /// Returns the command by which a person sends a task back to its agent, or takes the task as it is. Mostly picks a
-    /// task for which the rules allow this.
+    /// Returns the command by which a person sends a task back to its agent, or accepts the task without further work.
+    /// In most cases the rules allow this command for the chosen task.
     fn verdict(&mut self, tables: &Tables) -> Command {
         let goes_on = |id| tables.workflows.get(&id).is_some_and(|row| row.status.is_running() && row.lock.is_none());
         let tasks = || tables.tasks.values().filter(move |task| goes_on(task.workflow));

@@ -119,7 +119,7 @@ fn item_notice(number: u64) -> Command {
     let ways = NoticeWay::ALL;
     let way = ways[usize::try_from(number).unwrap_or(0) % ways.len()];
     let names = ["question a", "failed b", "agent_rests Ä", "stuck c", "budget d"];
-    // The bits of the number choose the items.
+    // An item is chosen when the bit of `number` at the item's position is 1.
     let chosen = names.into_iter().enumerate().filter(|(bit, _)| number >> bit & 1 == 1);
     let items = chosen.map(|(_, name)| name.to_owned()).collect();
     if number.is_multiple_of(4) {

@@ -68,9 +68,10 @@ const KINDS: [&str; 54] = [
     "workspace_created",
     "workspace_updated",
 ];
-/// The kinds of log entries that random commands write too rarely. `dependencies_kept` needs three tasks: a protected
-/// task, a skipped task that waits for it, and a third task that waits for the skipped task. `protections_removed`
-/// needs a person who takes a blocked, protected task as it is.
+/// The kinds of log entries that random commands write too rarely. A protected task has a setting, such as a required
+/// review, that only a person may remove. `dependencies_kept` is written when a skipped task waited for a protected
+/// task and another task waited for the skipped one. `protections_removed` is written when a person accepts a blocked,
+/// protected task without further work.
 const RARE_KINDS: [&str; 2] = ["dependencies_kept", "protections_removed"];
 /// The topic (log) to which an intruder moves entries of other topics.
 const ELSEWHERE: &str = "elsewhere";
@@ -251,10 +252,10 @@ where
     F: Fn(String) -> O,
     O: Future<Output = ()>,
 {
-    /// Makes every edit of this kind, and checks that verification finds each of them. Each round makes one edit in
-    /// every topic (log), verifies all topics once, and undoes the edits. `kept` is true for edits that the log alone
-    /// does not show. To find such an edit, verification gets the heads (number and hash of each topic's last entry)
-    /// from before the edit.
+    /// Makes every edit that `edits` returns, and checks that verification finds each of them. Each round makes one
+    /// edit in every topic (log), verifies all topics once, and undoes the edits. `kept` is true for edits that the log
+    /// alone does not show. To find such an edit, verification gets the heads (number and hash of each topic's last
+    /// entry) from before the edit.
     async fn check(&self, how: &str, kept: bool, edits: impl Fn(&[Entry]) -> Vec<LogEdit>) -> usize {
         self.is_sound(&format!("nothing, before {how}")).await;
         let of_topic = |entries: &Vec<Entry>| {

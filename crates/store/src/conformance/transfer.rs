@@ -60,7 +60,7 @@ fn bad_exports(lines: &[&str]) -> Vec<(&'static str, String)> {
     twice.insert(middle, lines[middle]);
     let mut half = join(&lines[..middle]);
     half.truncate(half.len() - 20);
-    // Change a row so that it is still a valid row. Only the hash in the last line shows such a change.
+    // Change a row so that it is still a valid row. Only the hash in the last line of the export shows such a change.
     let event = lines[last - 1].replacen("\"seq\":", "\"seq\":1", 1).replacen("[\"", "[\"x", 1);
     vec![
         ("of nothing", String::new()),

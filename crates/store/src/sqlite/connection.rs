@@ -1,4 +1,4 @@
-//! SQLite connections: opens them, and runs statements on them.
+//! Opens SQLite connections, and runs statements on them.
 
 use std::path::Path;
 use std::time::Duration;

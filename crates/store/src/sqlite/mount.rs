@@ -46,8 +46,8 @@ fn existing(path: &Path) -> Option<PathBuf> {
 }
 
 /// Returns the type of the file system that holds a folder. The mount with the longest mount point at the beginning of
-/// the folder's path decides. When two mounts have the same mount point, the later line counts, because its mount hides
-/// the earlier one.
+/// the folder's path decides. When two mounts have the same mount point, the mount on the later line of `mounts`
+/// counts, because it hides the earlier mount.
 fn kind(mounts: &str, folder: &Path) -> Option<String> {
     let mut found: Option<(usize, &str)> = None;
     for line in mounts.lines() {

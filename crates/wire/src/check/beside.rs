@@ -1,14 +1,14 @@
-//! Checks the small documents around a handoff contract (an agent's report at the end of its turn): an update of stored
-//! facts about the project, the URL of a git remote, a reference to a resource in another repository, and a sequence of
-//! status events.
+//! Checks four kinds of small documents that belong to handoff contracts (reports of agents at the end of their turns):
+//! an update of stored facts about the project, the URL of a git remote, a reference to a resource in another
+//! repository, and a sequence of status events.
 
 use super::{CheckFinding, CheckNote, DocumentKind, Severity, refused};
 use crate::handoff::{Machine, NoIdentity, Reference, identity, merge_all};
 use crate::json::Value;
 
 /// Checks a document of one of four kinds: an update to merge (`{stored, payload}`), the URL of a git remote, a
-/// reference to another repository, or a list of status events. Returns its problems and the result, such as the merged
-/// contract.
+/// reference to another repository, or a list of status events. The returned finding has the problems of the document
+/// and its result, such as the stored value after the merge.
 pub(super) fn judge(kind: DocumentKind, value: &Value) -> CheckFinding {
     match kind {
         DocumentKind::Merge => match payloads(value) {

@@ -97,7 +97,7 @@ impl<'f> PieceField<'f> {
         let part = |text: &str| match cut(text, room) {
             Some((text, left_out)) => Rendered { value: Some(text.into()), left_out },
             // An empty text that is left out counts as one cut character. With a count of 0, the list of cut pieces
-            // would not name it.
+            // would not name this text.
             None => Rendered { value: None, left_out: characters(text).max(1) },
         };
         let all = |value: Value| Rendered { value: Some(value), left_out: 0 };

@@ -18,8 +18,8 @@ const WARNINGS_BYTES_MAX: usize = 16 << 20;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MergedContract {
     pub value: Value,
-    /// The warnings about values of the stored project contract whose type changed. A warning has the form
-    /// `TYPE_CHANGED:<JSON pointer to the value>` and occurs once.
+    /// The warnings about values of the stored project contract whose type changed, one warning for each such value. A
+    /// warning has the form `TYPE_CHANGED:<JSON pointer to the value>`.
     pub warnings: Vec<String>,
 }
 

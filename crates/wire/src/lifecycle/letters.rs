@@ -37,7 +37,7 @@ fn said_in(message: &Message) -> Value {
 }
 
 /// Returns `Some(true)` when the message asks a person a question that is not answered yet. Returns `None` otherwise,
-/// so that the reply leaves the field out.
+/// so that the reply leaves the field `awaits_reply` out.
 fn awaits_reply(message: &Message) -> Option<bool> {
     message.is_open_question().then_some(true)
 }

@@ -21,8 +21,8 @@ const TRIPLES: usize = 1 << 10;
 const FOURS: usize = 1 << 13;
 
 /// Some prices depend on the character before a word, on the shape or the length of the word, or on the group of a
-/// punctuation character. These constants are the numbers of different characters, shapes, lengths and groups. All
-/// words with 15 or more letters have the last length.
+/// punctuation character. These constants are the numbers of different characters, shapes, lengths and groups that have
+/// their own prices. All words with 15 or more letters count as words of the same length.
 const BEFORES: usize = 4;
 const SHAPES: usize = 5;
 const LENGTHS: usize = 16;
@@ -41,8 +41,8 @@ const MARK_SAME: usize = MARK_PAIR + MARK_GROUPS * MARK_GROUPS;
 /// The index, in the price table, of the price of a contraction such as `'s`. This price is added to the word before
 /// the contraction.
 pub(super) const CONTRACTION: usize = CAPITAL + 2;
-/// The index, in the price table, of the price of a character with which people draw lines, such as `-`, after the same
-/// character.
+/// The index, in the price table, of the price of a repeated character with which people draw lines: each `-` of `---`
+/// except the first.
 pub(super) const MARK_RULED: usize = MARK_SAME + MARK_GROUPS;
 /// The index, in the price table, of the price that is added to every run of punctuation. This price is negative: short
 /// runs are common, so tokenizers have tokens for them.
@@ -125,14 +125,14 @@ pub(super) fn capital(shape: WordShape) -> Option<usize> {
     }
 }
 
-/// Returns the index, in the price table, of the price of a punctuation character after a different one. The price
-/// depends on the groups of both characters.
+/// Returns the index, in the price table, of the price of a punctuation character that follows a different punctuation
+/// character. The price depends on the groups of both characters.
 pub(super) fn mark_pair(left: u8, right: u8) -> usize {
     MARK_PAIR + usize::from(left) * MARK_GROUPS + usize::from(right)
 }
 
-/// Returns the index, in the price table, of the price of a punctuation character after the same character. The price
-/// depends on the group of the character.
+/// Returns the index, in the price table, of the price of a punctuation character that repeats the character before it.
+/// The price depends on the group of the character.
 pub(super) fn mark_same(group: u8) -> usize {
     MARK_SAME + usize::from(group)
 }

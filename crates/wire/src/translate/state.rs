@@ -35,8 +35,8 @@ pub struct TaskInput<'a> {
     pub notes: Vec<String>,
 }
 
-/// Returns the input envelope, the JSON with which an agent starts its turn. Returns `None` when a part is not legal,
-/// such as a blank name or a path outside the repository.
+/// Returns the input envelope, the JSON with which an agent starts its turn. Returns `None` when a value in `given` is
+/// not legal, such as a blank name of the workflow or a path outside the repository.
 pub fn input(given: TaskInput<'_>) -> Option<EnvelopeInput> {
     let path = |(name, path): (String, String)| Some((name, InsidePath::new(path)?));
     let notes: Vec<Text> = given.notes.into_iter().filter_map(Text::new).collect();

@@ -124,8 +124,8 @@ impl ClaudeEvents {
             account.warn(&format!("not permitted: {}", denial.tool_name));
         }
         let verdict = judge(&result);
-        // A `result` line contains a session id even if the conversation that it names was not found. In that case the
-        // id is ignored.
+        // A `result` line contains a session id even if Claude Code did not find the conversation with that id. In that
+        // case the id is ignored.
         if verdict != EventVerdict::Ended(AgentEnd::NoConversation) {
             account.conversation(result.session_id.as_deref().unwrap_or_default());
         }

@@ -9,7 +9,7 @@ use super::cause::AttentionCause;
 /// The first words of the reason when a task is blocked because the agent changed no file. By these words, the reason
 /// is recognised later.
 pub const NO_CHANGES: &str = "no changes";
-/// The words that come before the agent's last words, in the reason of a task that is blocked without changes.
+/// The words before the agent's last words, in the reason of a task that is blocked because no file was changed.
 const SAID: &str = "the agent said: ";
 /// The words by which a reason says that a task is blocked because its output failed its checks too often.
 const FAILED_CHECK: &str = "the task's output failed verification ";

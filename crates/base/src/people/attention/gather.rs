@@ -45,7 +45,7 @@ pub struct AttentionSurroundings {
     pub home: Option<PathBuf>,
 }
 
-/// Reads all facts that need a person: from the store, and from the given surroundings.
+/// Returns all facts that need a person: the facts in the store, and the unaccepted settings in `around`.
 pub async fn gather(service: &Service, around: &AttentionSurroundings) -> Result<Vec<AttentionFact>, Error> {
     let now = service.now();
     let viewed = around.clone();

@@ -30,7 +30,7 @@ pub struct KnownClient {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LoginRule {
-    /// The names of environment variables. When one of them is set, the client needs no login.
+    /// The names of environment variables. When one of them is set, the agent program needs no login.
     pub variables: Vec<String>,
     /// The arguments with which the program prints whether a person is logged in.
     pub ask: Vec<String>,
@@ -44,7 +44,7 @@ pub struct LoginRule {
     pub hint: String,
 }
 
-/// An environment variable that changes the folder in which a client keeps its files.
+/// An environment variable that changes the folder in which an agent program keeps its files.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LoginFolder {
@@ -66,13 +66,13 @@ struct ClientTable {
     client: Vec<KnownClient>,
 }
 
-/// Returns the clients of `clients.toml`. The list is empty when the file cannot be parsed; a test fails in that case.
+/// Returns the agent programs in `clients.toml`. Empty when the file cannot be parsed; a test fails in that case.
 pub fn known_clients() -> &'static [KnownClient] {
     static READ: OnceLock<ClientTable> = OnceLock::new();
     &READ.get_or_init(|| toml::from_str(CLIENTS).unwrap_or_default()).client
 }
 
-/// Returns the clients that are installed, in the order of `known`. `path` is the value of `PATH`.
+/// Returns the agent programs of `known` that are installed, in the same order. `path` is the value of `PATH`.
 pub fn installed_clients(path: &OsStr, known: &[KnownClient]) -> Vec<InstalledClient> {
     let found = |client: &KnownClient| {
         let program = find_program(path, client.command.first()?)?;

@@ -145,7 +145,7 @@ fn known_languages() -> Vec<ProjectLanguage> {
     found
 }
 
-/// Returns the check whose condition is the first that holds. Fails with the reason when no condition holds.
+/// Returns the first check of the row whose condition holds for the folder. Fails with the reason when none holds.
 fn first_check(site: &FolderSite<'_>, row: &'static DetectionRow) -> Result<DetectedCheck, Option<NoCheckReason>> {
     let holds = |when| condition::check_holds(site, row, when);
     let found = row.checks.iter().find(|check| check.when.is_none_or(holds));

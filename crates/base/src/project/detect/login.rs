@@ -16,13 +16,14 @@ use super::clients::{InstalledClient, LoginRule};
 use crate::project::environment::{self, ProgramKind};
 use crate::project::settings::{DetectedAgent, EnvironmentSettings};
 
-/// The longest time that a client may take for one answer. Clients in JavaScript need about a second to start.
+/// The longest time that an agent program may take to print one answer. Programs in JavaScript need about a second to
+/// start.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// The maximum number of retries when a program cannot be started because its file is being written, and the pause
 /// before each retry.
 const BUSY_TRIES: u32 = 10;
 const BUSY_PAUSE: Duration = Duration::from_millis(50);
-/// The largest file of a client, in bytes, that is read to find a login. A larger file counts as no login.
+/// The largest file of an agent program, in bytes, that is read to find a login. A larger file counts as no login.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// The version and the login state of an installed client (an agent program).
@@ -45,7 +46,7 @@ pub enum LoginState {
     Unknown,
 }
 
-/// The home folder and the variables in which the login of a client is searched.
+/// The home folder and the variables in which the login to an agent program is searched.
 #[derive(Debug, Clone, Copy)]
 pub struct LoginPlace<'a> {
     pub home: &'a Path,
@@ -53,8 +54,8 @@ pub struct LoginPlace<'a> {
     pub variables: &'a BTreeMap<String, OsString>,
 }
 
-/// Asks all clients at the same time for their version and login state. Returns one state for each client, in the same
-/// order.
+/// Asks all clients (agent programs) at the same time for their version and login state. Returns one state for each
+/// client, in the same order.
 pub async fn ask_clients(clients: &[InstalledClient], place: LoginPlace<'_>) -> Vec<ClientState> {
     let mut asked = Vec::new();
     for installed in clients {
@@ -69,7 +70,7 @@ pub async fn ask_clients(clients: &[InstalledClient], place: LoginPlace<'_>) -> 
     states
 }
 
-/// Asks all clients at the same time, with the home folder and the variables of this process.
+/// Asks all clients (agent programs) like `ask_clients`, with the home folder and the variables of this process.
 pub async fn ask_clients_here(clients: &[InstalledClient]) -> Vec<ClientState> {
     let set = std::env::vars_os().filter(|(_, value)| !value.is_empty());
     let variables: BTreeMap<String, OsString> =
@@ -90,7 +91,7 @@ async fn ask_one(installed: &InstalledClient, home: &Path, known: LoginState) ->
     ClientState { version, login }
 }
 
-/// Finds out from variables and files whether a person is logged in to a client.
+/// Finds out from variables and files whether a person is logged in to an agent program.
 fn looked_up(rule: &LoginRule, place: LoginPlace<'_>) -> LoginState {
     let has_variable = rule.variables.iter().any(|name| place.variables.contains_key(name));
     let path = |file: &String| {
@@ -104,16 +105,16 @@ fn looked_up(rule: &LoginRule, place: LoginPlace<'_>) -> LoginState {
     if has_variable || has_file() { LoginState::LoggedIn } else { LoginState::Unknown }
 }
 
-/// Returns true when a file holds a JSON object that is not empty. After a logout, clients leave a file with an empty
-/// object.
+/// Returns true when a file holds a JSON object that is not empty. After a logout, agent programs leave a file with an
+/// empty object.
 fn has_content(path: &Path) -> bool {
     let is_small = std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() <= FILE_BYTES_MAX);
     let text = is_small.then(|| std::fs::read_to_string(path).ok()).flatten().unwrap_or_default();
     serde_json::from_str::<serde_json::Map<String, Value>>(&text).is_ok_and(|object| !object.is_empty())
 }
 
-/// Reads the login state from the output of a client: the member `loggedIn` in JSON (Claude Code), or a sentence
-/// (Codex).
+/// Reads the login state from the output of an agent program: the member `loggedIn` in JSON (Claude Code), or a
+/// sentence (Codex).
 fn told(output: &Output, hint: &str) -> LoginState {
     let text = [output.stdout.as_slice(), output.stderr.as_slice()].map(String::from_utf8_lossy);
     let not_logged_in = || LoginState::NotLoggedIn { hint: hint.to_owned() };
@@ -149,7 +150,7 @@ fn numbers(version: &str) -> Option<[u32; 3]> {
 }
 
 /// Starts a program. Tries again while the program's file is being written, which happens during an update of the
-/// client.
+/// program.
 async fn started(command: &mut Command) -> io::Result<Child> {
     for _ in 0..BUSY_TRIES {
         match command.spawn() {
@@ -161,7 +162,7 @@ async fn started(command: &mut Command) -> io::Result<Child> {
     command.spawn()
 }
 
-/// An installed client whose program is started to get an answer.
+/// An installed agent program that is started to get an answer.
 struct AskedClient<'a> {
     installed: &'a InstalledClient,
     home: &'a Path,

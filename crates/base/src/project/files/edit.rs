@@ -29,7 +29,7 @@ pub enum EditProblem {
 pub enum AddedAgent {
     /// Any program. It gets the task as text.
     Plain { name: String, command: Vec<String> },
-    /// A client for which Handover has an adapter.
+    /// An agent program, such as Claude Code, for which Handover has an adapter.
     Client(DetectedAgent),
 }
 
@@ -84,7 +84,7 @@ pub fn with_agent(files: &SettingsFiles, agent: &AddedAgent) -> Result<SettingsF
     Ok(SettingsFiles { local, ..files.clone() })
 }
 
-/// Returns the settings files in which this command is the only check, in `config.toml`.
+/// Returns the settings files with a changed `config.toml`, in which this command is the only check.
 pub fn with_check(files: &SettingsFiles, command: &[String]) -> Result<SettingsFiles, EditProblem> {
     let own = read(&files.local)?;
     let verify = own.get("verify").and_then(Item::as_table_like);

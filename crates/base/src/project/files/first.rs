@@ -39,7 +39,7 @@ pub fn init_files(found: &DetectedDefaults) -> InitTexts {
     InitTexts { config: config(found), local, ignore: ignoring("") }
 }
 
-/// The settings files that a project will have after `handover init`. The plan itself has written nothing yet.
+/// The settings files that a project will have after `handover init`. Making this value writes no file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InitPlan {
     /// The texts of the existing files, and the texts of the files that `handover init` will write.

@@ -19,7 +19,7 @@ pub(super) fn fill(members: &mut Object, given: &[(String, String)]) -> Result<(
     let is_given = |name: &str| given.iter().any(|(known, _)| known == name);
     if let Some(Value::Object(defaults)) = &defaults {
         for (name, value) in defaults.iter().filter(|(name, _)| !is_given(name)) {
-            // A default that is no text is refused later, with its line.
+            // A default that is no text is skipped here. A later check refuses it, with an error that names its line.
             value.as_text().map(|value| fill_one(members, name, value));
         }
     }

@@ -3,7 +3,7 @@
 
 use super::SettingsText;
 
-/// Returns the error message for a person.
+/// Returns the message that a person reads when the parser refuses the text of a settings file.
 pub(super) fn told(text: &str, error: &toml::de::Error) -> String {
     let (noun, found) = match (unknown(error.message(), "field"), unknown(error.message(), "variant")) {
         (Some(key), _) => ("key", key),

@@ -144,7 +144,7 @@ pub(super) fn has_script_name(path: &Path) -> bool {
     ENDINGS.iter().any(|known| known.eq_ignore_ascii_case(ending))
 }
 
-/// The words of a command, and the calls of known programs in it.
+/// The words of a command, and its calls of programs such as `make` that run files of the repository by convention.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct CommandWords {
     pub(super) atoms: Vec<Atom>,

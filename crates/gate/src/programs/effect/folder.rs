@@ -9,7 +9,8 @@ use crate::programs::table::{self, CommandKind, OptionEffect, ProgramTable};
 /// Sub-commands after which the name of a script follows: `run` of `npm run build`.
 const RUNS: &[&str] = &["run", "run-script", "task", "exec", "x"];
 
-/// Options that name a part of the project. Unlike `make -f`, they do not name another file with targets.
+/// Options that name a part of the project, such as `mvn -pl api`. The option `-f` of make is not listed here, because
+/// it names another file with targets.
 const MEMBER_OPTIONS: &[&str] = &[
     "-pl",
     "--projects",
@@ -84,8 +85,8 @@ fn local(word: &Arg) -> Arg {
     path.map_or_else(|| word.clone(), |path| Arg::known(path.strip_prefix("//").unwrap_or(path)))
 }
 
-/// Returns the folders in which the program works. If the result has a file, the folder that contains the file is
-/// meant.
+/// Returns the folders in which the program works. A returned path may also be a file. The program then works in the
+/// folder that contains this file.
 pub(super) fn places(table: &ProgramTable, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     if only_reads(table, parsed) {
         return Vec::new();
@@ -97,7 +98,7 @@ pub(super) fn places(table: &ProgramTable, parsed: &ParsedOptions) -> Vec<Progra
     }
     let named = parsed.given.iter().filter(|given| given.effect == OptionEffect::Place);
     let named: Vec<Arg> = named.filter_map(|given| given.value.clone()).collect();
-    // The value may list several parts of the project: `mvn -pl api,infra`.
+    // The value of an option may list several parts of the project: `mvn -pl api,infra`.
     let listed =
         named.iter().filter_map(|value| value.text.as_deref()).flat_map(|text| text.split(',')).map(Arg::known);
     let mut found: Vec<ProgramEffect> = listed.flat_map(|part| members(&part)).map(ProgramEffect::Works).collect();
@@ -111,8 +112,8 @@ pub(super) fn places(table: &ProgramTable, parsed: &ParsedOptions) -> Vec<Progra
         "pip" if parsed.operands.first().is_some_and(|verb| matches!(verb.as_text(), "install" | "wheel")) => {
             found.extend(parsed.operands.iter().skip(1).filter(is_path).map(local).map(ProgramEffect::Works));
         }
-        // npm runs the scripts of a package that it installs from a folder. `yarn workspace name` works in the folder
-        // of that part of the project.
+        // npm runs the scripts of a package that it installs from a folder. `yarn workspace infra` works in the folder
+        // of `infra`, which is a part of the project.
         "npm" => {
             found.extend(parsed.operands.iter().skip(1).filter(is_path).map(local).map(ProgramEffect::Works));
             let member = parsed.operands.first().filter(|word| word.as_text() == "workspace");

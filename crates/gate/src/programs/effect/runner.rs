@@ -76,7 +76,7 @@ pub(super) fn cmake(words: &[Arg]) -> Vec<ProgramEffect> {
     }
 }
 
-/// Returns `docker compose up` as the program `docker-compose up`, which has an option table of its own.
+/// Reads `docker compose up` as `docker-compose up`, because `docker-compose` has an option table of its own.
 pub(super) fn compose(words: &[Arg]) -> Vec<ProgramEffect> {
     let Some(at) = words.iter().position(|word| word.as_text() == "compose").filter(|at| *at > 0) else {
         return Vec::new();

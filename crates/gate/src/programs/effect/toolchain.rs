@@ -178,7 +178,7 @@ pub(super) fn format(verb: &str, parsed: &ParsedOptions) -> Vec<ProgramEffect> {
     }
 }
 
-/// Programs that write files. If one of them appears in the command that a container runs, the paths in that command
+/// Programs that write files. If such a program appears in the command that a container runs, the paths in that command
 /// count as written.
 const CONTAINER_WRITERS: &[&str] = &[
     "rm", "touch", "cp", "mv", "tee", "mkdir", "rmdir", "truncate", "dd", "ln", "chmod", "chown", "sed", "sh", "bash",

@@ -4,7 +4,7 @@ use crate::command::Arg;
 use crate::programs::effect::{ProgramEffect, TreeEffect};
 
 /// Returns the files that a path in a git command names. Git has its own patterns and prefixes, such as `:(top)`. A
-/// path with one of them may name any file of the repository.
+/// path with such a pattern or prefix may name any file of the repository.
 pub(super) fn named(path: &Arg) -> Vec<ProgramEffect> {
     match path.text.as_deref() {
         Some(text) if text.starts_with(':') || text.contains(['*', '?', '[']) => anywhere(),

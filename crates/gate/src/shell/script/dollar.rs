@@ -282,8 +282,8 @@ impl ScriptReader<'_> {
         }
     }
 
-    /// Records a variable that a computation such as `$((i = 1))` uses. In `i = 1` the computation sets the variable to
-    /// a number. In any other use it reads the variable.
+    /// Records a variable that a computation uses. A computation such as `$((i = 1))` sets the variable to a number.
+    /// Any other computation, such as `$((i + 1))`, reads the variable.
     fn assigns(&mut self, name: String) -> Result<(), UnreadText> {
         let mut by = 0;
         while matches!(self.ahead(by), Some(' ' | '\t')) {

@@ -19,8 +19,8 @@ pub(super) struct FoundProject {
     pub(super) branch: Option<String>,
     pub(super) commit: String,
     pub(super) agents: Vec<FoundAgent>,
-    /// The check of the repository's root, if it has one and Handover uses the check of a subfolder instead. `None`
-    /// otherwise.
+    /// The check that exists in the repository's root but is not used, because Handover uses the check of a subfolder.
+    /// `None` otherwise.
     pub(super) root_check: Option<String>,
     /// The reason why no check was found.
     pub(super) no_check: Option<String>,
@@ -41,7 +41,7 @@ pub(super) struct FoundAgent {
 pub(super) enum AgentState {
     /// The program is a client that can be asked for its version.
     Client(ClientState),
-    /// Any other program.
+    /// The program is not a client that can be asked for its version.
     Program,
     /// The program is not on this machine, so a run does not use the agent.
     Missing,

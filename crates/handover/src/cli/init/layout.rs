@@ -2,9 +2,9 @@
 
 use super::super::table::display_width;
 
-/// The maximum width of a line, in columns.
+/// The maximum width of a line in the output of `handover init`, in columns.
 pub(super) const WIDTH: usize = 80;
-/// The column in which values begin.
+/// The column of the screen in which the values begin, after the labels.
 pub(super) const INDENT: usize = 11;
 /// The minimum and the maximum width of the column with the values. The notes begin after this column. A value that is
 /// wider than the maximum does not widen the column.

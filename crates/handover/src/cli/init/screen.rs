@@ -23,7 +23,8 @@ const LOCK_FILES: &[&str] =
 /// The message for a project without a check.
 const NO_CHECK: &str = "No test command found; tasks will end unchecked. Add one: handover check set \"make test\"";
 
-/// Returns the lines that are shown before the question: the project, its agents and commands, and remarks.
+/// Returns the lines that are shown before the person is asked whether the commands may run: the project, its agents
+/// and commands, and remarks.
 pub(super) fn shown(found: &FoundProject, view: &TrustView) -> Vec<String> {
     let team = &view.written.team;
     let mut rows = agent_rows(found, view);
@@ -178,7 +179,8 @@ fn changes(view: &TrustView) -> Vec<String> {
     further.iter().enumerate().flat_map(row).collect()
 }
 
-/// Returns the remarks that are shown between the table of facts and the question.
+/// Returns the remarks that are shown after the table of facts, before the person is asked whether the commands may
+/// run.
 fn remarks(found: &FoundProject, view: &TrustView) -> Vec<String> {
     let mut lines = Vec::new();
     if view.written.team.verify.checks.is_empty() {
@@ -217,7 +219,7 @@ pub(super) fn question(found: &FoundProject, view: &TrustView) -> String {
     if is_short { question } else { "Run these commands on this machine for checks?".to_owned() }
 }
 
-/// Returns the lines that are shown when the person answers the question with no.
+/// Returns the lines that are shown when the person does not allow the commands to run.
 pub(super) fn refused() -> Vec<String> {
     let lines = [
         "Nothing was written, and nothing runs.",

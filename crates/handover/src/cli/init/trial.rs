@@ -31,7 +31,7 @@ const COMMAND_MAX: usize = 40;
 /// Programs that build the whole project in their first run, so that later runs are faster.
 const BUILDERS: &[&str] = &["cargo", "go", "./gradlew", "mvn"];
 
-/// Tries the commands that the person accepted on the files of a commit, and prints a line for each. Ctrl-C stops the
+/// Tries the accepted commands: runs each command on the files of a commit, and prints a line for it. Ctrl-C stops the
 /// trial.
 pub(super) async fn run(named: Option<&str>, commit: &str, view: &TrustView) -> anyhow::Result<ProjectTrial> {
     let team = &view.written.team;

@@ -54,7 +54,8 @@ impl PlanOffer<'_> {
         Box::pin(run::run(self.office, &run::RunArguments::of_workflow(workflow))).await
     }
 
-    /// Opens the plan in the person's editor until it is valid. Returns false if the person gives up.
+    /// Opens the plan in the person's editor, again and again until the plan is valid. Returns false if the person
+    /// gives up.
     fn edit(&mut self) -> anyhow::Result<bool> {
         let path = self.save()?;
         loop {
@@ -84,7 +85,7 @@ impl PlanOffer<'_> {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Saves the plan in its file, and returns the path. A draft without a file gets one with a new name.
+    /// Returns the path of the plan's file. A draft that has no file yet is first saved in a new file.
     fn save(&mut self) -> anyhow::Result<PathBuf> {
         if let Some(path) = &self.file {
             return Ok(path.clone());

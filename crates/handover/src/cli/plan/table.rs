@@ -50,11 +50,12 @@ pub(super) fn shown(plan: &PlanFile, width: usize) -> String {
     text
 }
 
-/// Returns the wave of each task, counted from 0. A task is in the first wave after all tasks that it waits for.
+/// Returns the wave of each task, counted from 0. The tasks of one wave do not wait for each other. A task is in the
+/// first wave after the waves of all tasks that it waits for.
 fn waves(tasks: &[PlanTask], numbers: &HashMap<&str, usize>) -> Vec<usize> {
     let mut waves = vec![0_usize; tasks.len()];
-    // A valid plan has no circular dependencies, so the waves stop growing after at most as many rounds as there are
-    // tasks.
+    // A valid plan has no circular dependencies, so the wave numbers stop growing after at most as many rounds as there
+    // are tasks.
     for _ in tasks {
         let mut is_settled = true;
         for (index, task) in tasks.iter().enumerate() {
@@ -76,8 +77,8 @@ fn after(task: &PlanTask, numbers: &HashMap<&str, usize>) -> String {
     on.iter().map(|index| (index + 1).to_string()).collect::<Vec<_>>().join(", ")
 }
 
-/// Returns the line about one wave: which tasks run at the same time, and which of them wait because they touch the
-/// same files.
+/// Returns the line about one wave, that is, about tasks that do not wait for each other. The line says which of them
+/// run at the same time, and which wait because they touch the same files.
 fn wave_line(wave: usize, members: &[usize], tasks: &[PlanTask]) -> String {
     let mut free: Vec<usize> = Vec::new();
     let mut waiting: Vec<String> = Vec::new();

@@ -22,18 +22,18 @@ use super::end::EndedRun;
 /// The maximum time between two reads of the store. A change in the store ends the wait earlier.
 const LOOK: Duration = Duration::from_millis(500);
 /// The number of successive reads of the store that must show that the work is over. One read is not enough, because
-/// the other process may be about to claim a task.
+/// the process that does the work may be about to claim a task.
 const QUIET_LOOKS: u32 = 4;
 
-/// The reason why this process no longer follows the other process.
+/// The reason why this process no longer follows the process that does the work.
 pub(super) enum FollowEnd {
     /// The work is over, and the summary was printed.
     Over(ExitCode),
-    /// The other process ended, and work is left.
+    /// The process that did the work ended, and work is left.
     RunnerGone,
 }
 
-/// Follows the work of the other process until it is over.
+/// Shows the work of the process that runs the agents, until the work is over.
 pub(super) async fn follow(
     office: &Office,
     scope: RunScope,

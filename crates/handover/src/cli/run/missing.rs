@@ -18,11 +18,12 @@ const NO_COMMIT: &str = "This repository has no commit. Agents start from a comm
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::cli) enum RunPlace {
     Worktrees,
-    /// The files of the folder themselves, outside of git.
+    /// The project's folder itself, which is not a git repository. The agents change its files directly.
     InPlace,
 }
 
-/// Returns the commit from which tasks start. Fails when there is none, unless the run works in place.
+/// Returns the commit from which tasks start. Without a git repository, returns `None` if the agents may change the
+/// project's folder directly, and fails otherwise.
 pub(in crate::cli) async fn start(root: Option<&Path>, place: RunPlace) -> anyhow::Result<Option<CheckoutFacts>> {
     let Some(root) = root else { return Err(CommandFailure::missing("NO_REPOSITORY", NO_REPOSITORY).into()) };
     match (facts(&Git::default(), root).await?, place) {

@@ -14,8 +14,9 @@ pub(super) struct RunOver {
     pub(super) began: Timestamp,
 }
 
-/// Sends the last notices before this process ends: about approvals, and about the items that need a person or, without
-/// new items, about the end of the run. A person who stopped the run gets no notice, because they sit at the terminal.
+/// Sends the last notices before this process ends. The notices are about approvals and about new items that need a
+/// person. If there is no new item, a notice says that the run ended. A run that a person stopped sends no notice,
+/// because that person sits at the terminal.
 pub(super) async fn send(office: &Office, over: &RunOver, ended: &RunEnded) {
     let took = office.desk.service().now().0.saturating_sub(over.began.0);
     let took = words::duration(u64::try_from(took).unwrap_or(0));

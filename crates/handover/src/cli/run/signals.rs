@@ -4,7 +4,7 @@ use runner::attempt::shared::RunnerOrder;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-/// Waits for SIGINT or SIGTERM, twice, and passes each on as an order.
+/// Waits for two signals, each SIGINT or SIGTERM, and sends the runner an order after each signal.
 pub(in crate::cli) async fn listen(orders: watch::Sender<RunnerOrder>) {
     let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
     else {

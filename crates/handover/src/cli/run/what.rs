@@ -65,7 +65,7 @@ fn no_file_options(asked: &RunArguments) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Makes a workflow from a plan file. Makes none when no agent can review one of its tasks.
+/// Makes a workflow from a plan file. Fails without making one if the plan has a task that no agent can review.
 async fn from_file(
     office: &Office,
     path: &Path,

@@ -208,8 +208,8 @@ async fn add(
                 let id = reply.get("task_id").and_then(Value::as_text).unwrap_or_default().to_owned();
                 return Ok(Ok(AddedTask { number: number.unwrap_or_default(), id, name: unique }));
             }
-            // Each task of a workflow needs its own name. The standing list stays open for years, so a name may come
-            // again. Then try the name with the next number.
+            // Each task of a workflow needs its own name. The standing list stays open for years, so a person may use a
+            // name a second time. Then try the name with the next number.
             ToolOutcome::Refused(said) if said.code == "DUPLICATE_TASK_NAME" => continue,
             refused @ (ToolOutcome::Refused(_) | ToolOutcome::Failed(_) | ToolOutcome::UnknownTool) => {
                 return Ok(Err(refused));
@@ -259,8 +259,8 @@ async fn add_checked(office: &Office, visitor: &Visitor, task: &NewTask<'_>) -> 
     }
 }
 
-/// Returns the words that start a command. If the text has characters that may be special in a shell, they start a
-/// shell that runs the text.
+/// Returns the words with which a command is started. If the text has characters that may be special in a shell, the
+/// words start a shell that runs the text.
 fn command_words(text: &str) -> Vec<String> {
     let is_plain = |c: char| c.is_alphanumeric() || " -_./:=,+@%".contains(c);
     if text.chars().all(is_plain) && !text.trim().is_empty() {

@@ -1,5 +1,5 @@
-//! Chooses the task that a command is about: the one that the person named, the only one that waits for this command,
-//! or the one that the person picks from a list.
+//! Chooses the task that a command is about: the task that the person named, the only task that waits for this command
+//! (such as finished work for `handover merge`), or the task that the person picks from a list.
 
 use std::process::ExitCode;
 
@@ -52,7 +52,7 @@ pub(super) async fn chosen_task(
 }
 
 /// Returns the task or plan that the person names for a command about finished work. Without a name, returns the only
-/// one that waits, or lets the person pick one.
+/// task or plan whose finished work waits for the person. If several wait, lets the person pick one.
 pub(in crate::cli) async fn chosen_work(
     office: &Office,
     named: Option<&str>,

@@ -204,7 +204,8 @@ fn lines(office: &Office, named: &NamedTurn) -> anyhow::Result<Vec<String>> {
     }
     collected.settle();
     let mut lines = collected.take();
-    // An event has only the beginning of a long text. So add the agent's full answer, unless it was shown.
+    // The events in a program's output have only the beginning of a long text. So add the agent's full answer, unless
+    // the collected lines already end with it.
     let whole: Vec<String> = answer.lines().filter(|line| !line.trim().is_empty()).map(shown).collect();
     if !whole.is_empty() && lines.last() != whole.last() {
         lines.extend(whole);

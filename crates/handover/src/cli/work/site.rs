@@ -55,8 +55,8 @@ pub(super) async fn operator(office: &Office) -> anyhow::Result<Caller> {
     Ok(Caller::with_rights(person::rights(office.desk.service()).await?))
 }
 
-/// Returns the caller of a command that only a person may run. If the caller is no person, tells them so and returns
-/// the exit code.
+/// Returns the caller of a command that only a person may run. If the caller is no person, prints the reason and
+/// returns the exit code.
 pub(super) async fn decider(office: &Office) -> anyhow::Result<Result<Caller, ExitCode>> {
     Ok(person::decider(office.desk.service()).await?.map_err(|stranger| {
         eprintln!("{stranger}");

@@ -9,7 +9,8 @@ use super::*;
 const KEEPS: &str = "[notify]\ndesktop = false\ncommand = [\"sh\", \"-c\", \"cat >> told\"]\n";
 
 impl NotifyScene {
-    /// Makes something need a person: records that the program of this agent cannot work, because it is not logged in.
+    /// Creates an item that needs a person: records that the program of this agent cannot work, because it is not
+    /// logged in.
     async fn rests(&self, agent: &str) {
         let set = Command::SetCondition {
             kind: ConditionKind::AgentRests,

@@ -17,20 +17,21 @@ use crate::script::Answer;
 pub(crate) struct Library {
     desk: Desk,
     runtime: tokio::runtime::Runtime,
-    /// The sessions by caller; `None` when Handover as a library only does the steps that another interface cannot do.
+    /// The session of each caller, by the caller's name. `None` when another interface plays the transcript, and this
+    /// library does only the steps that the other interface cannot do.
     sessions: Option<HashMap<String, SessionId>>,
 }
 
 impl Library {
-    /// Opens Handover as a library, as an interface with connections of its own.
+    /// Opens Handover as a library that plays all steps of a transcript, each caller in its own session.
     pub(super) fn alone(place: &Place) -> Self {
         let mut library = Self::beside(place);
         library.sessions = Some(HashMap::new());
         library
     }
 
-    /// Opens Handover as a library on the store of another interface, for the steps of a transcript that the other
-    /// interface cannot do.
+    /// Opens Handover as a library on the store of another interface. The library does only the steps of a transcript
+    /// that the other interface cannot do.
     pub(crate) fn beside(place: &Place) -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let store = runtime.block_on(store::open(&place.store, 7)).unwrap();

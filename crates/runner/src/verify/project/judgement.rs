@@ -89,8 +89,8 @@ impl ProjectRunEnd {
 }
 
 impl BaselineEnd {
-    /// Returns the result of a check on the commit from which a task starts. One run that passes is enough, because a
-    /// flaky check on the task's work gets the same number of runs.
+    /// Returns the result of a check on the commit from which a task starts. The check passes when one of its runs
+    /// passes. The same rule applies to a check on the work of a task.
     pub fn of(runs: &[ProjectRunEnd]) -> Self {
         let has = |end: ProjectRunEnd| runs.contains(&end);
         match () {

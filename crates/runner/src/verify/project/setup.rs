@@ -20,7 +20,7 @@ pub struct SetupFailure {
     pub result: CheckResult,
 }
 
-/// A step of preparing a worktree, for a person who waits.
+/// A step of preparing a worktree. It is shown to the person who waits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum SetupStep<'a> {
     Begins(&'a SetupCommand),

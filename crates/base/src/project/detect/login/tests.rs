@@ -1,11 +1,11 @@
-//! Tests how clients are asked for their login. Small shell scripts take the place of the clients.
+//! Tests how agent programs are asked for their login state. Small shell scripts take the place of these programs.
 
 use std::os::unix::fs::PermissionsExt as _;
 
 use super::*;
 use crate::project::detect::clients::{installed_clients, known_clients};
 
-/// A temporary folder with a home folder and the scripts that take the place of clients.
+/// A temporary folder with a home folder and the scripts that take the place of agent programs.
 struct ClientScene {
     folder: tempfile::TempDir,
 }
@@ -28,7 +28,7 @@ impl ClientScene {
         std::fs::write(path, text).unwrap();
     }
 
-    /// Installs a client whose program is a shell script.
+    /// Installs a shell script that takes the place of an agent program.
     fn install(&self, name: &str, script: &str) {
         let path = self.folder.path().join("bin").join(name);
         std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
@@ -130,8 +130,8 @@ async fn variables_and_files_show_a_login() {
     assert_eq!(scene.ask(&moved).await, all(["unknown", "logged in", "logged in", "unknown", "unknown"]));
 }
 
-/// All clients together take no longer than the slowest one needs for its two answers. A program that never ends is
-/// killed with everything that it started.
+/// All agent programs together take no longer than the slowest one needs for its two answers. A program that never ends
+/// is killed with everything that it started.
 #[tokio::test]
 async fn clients_that_do_not_answer_are_ended() {
     let scene = ClientScene::new();

@@ -85,8 +85,8 @@ fn a_command_names_scripts_in_many_ways() {
         ("sh -c [$(pwd)/ci/check.sh]", "ci/check.sh"),
         ("bash -c ci/check.sh", "ci/check.sh"),
         ("[my script.sh]", "my script.sh"),
-        // No file that these commands run is named in the command. Another test checks the files that `make` and
-        // similar programs read by convention.
+        // Most of these commands name no file that they run; they only read files, or run programs such as `make`.
+        // Another test checks the files that `make` and similar programs read by convention.
         ("npm test", ""),
         ("make test", ""),
         ("cargo test", ""),
