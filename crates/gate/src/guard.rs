@@ -1,11 +1,15 @@
 //! Guards the paths that control agents, hooks and repositories: a person must always approve writes to them. The file
 //! `tables/guarded.txt` lists these paths.
 
+mod hooks_path;
+
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use super::glob::{Glob, PathFit};
 use super::place::{self, Entries};
+
+pub(super) use hooks_path::hooks_folders;
 
 const PATHS: &str = include_str!("programs/tables/guarded.txt");
 
@@ -55,25 +59,6 @@ fn path(line: &str, variable: impl Fn(&str) -> Option<String>) -> Option<Guarded
     Some(GuardedPath { glob: Glob::new(&whole).ok()?, only })
 }
 
-/// Returns the folder that a repository's git settings name for hooks, such as `.husky`. Returns None when the settings
-/// name no folder. The hooks are then in git's default folder.
-pub(super) fn hooks_folder(root: &Path) -> Option<PathBuf> {
-    let git = root.join(".git");
-    // In a linked worktree `.git` is a file that names a folder inside the repository's `.git` folder. The repository's
-    // settings are two folders above that folder.
-    let folder = match std::fs::read_to_string(&git) {
-        Ok(text) => root.join(text.strip_prefix("gitdir:")?.trim()).parent()?.parent()?.to_owned(),
-        Err(_) => git,
-    };
-    let text = std::fs::read_to_string(folder.join("config")).ok()?;
-    let value = |line: &str| {
-        let (key, value) = line.trim().split_once('=')?;
-        key.trim().eq_ignore_ascii_case("hookspath").then(|| value.trim().trim_matches('"').to_owned())
-    };
-    let named = text.lines().filter_map(value).next_back().filter(|named| !named.is_empty())?;
-    Some(place::tidy(&root.join(named)))
-}
-
 fn escaped(letter: char) -> [Option<char>; 2] {
     [Some('\\').filter(|_| "*?[]{}\\".contains(letter)), Some(letter)]
 }
@@ -117,21 +102,6 @@ mod tests {
             let outside = bare.starts_with(['~', '/']);
             assert!(!outside || bare.starts_with("~/.") || bare.starts_with("/etc/"), "`may_cover` misses {line}");
         }
-    }
-
-    #[test]
-    fn hooks_are_where_the_settings_of_git_say() -> std::io::Result<()> {
-        let folder = tempfile::tempdir()?;
-        let root = folder.path();
-        std::fs::create_dir_all(root.join("main/.git/worktrees/other"))?;
-        std::fs::create_dir_all(root.join("other"))?;
-        assert_eq!(hooks_folder(&root.join("main")), None);
-        std::fs::write(root.join("main/.git/config"), "[core]\n\tbare = false\n\thooksPath = .husky/_\n")?;
-        let link = format!("gitdir: {}/main/.git/worktrees/other\n", root.display());
-        std::fs::write(root.join("other/.git"), link)?;
-        assert_eq!(hooks_folder(&root.join("main")), Some(root.join("main/.husky/_")));
-        assert_eq!(hooks_folder(&root.join("other")), Some(root.join("other/.husky/_")));
-        Ok(())
     }
 
     #[test]

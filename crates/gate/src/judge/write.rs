@@ -102,7 +102,7 @@ impl Judge<'_> {
                 self.decide(GateDecision::Ask, text);
             }
         }
-        let hooks = self.hooks.get_or_init(|| here.iter().filter_map(|root| guard::hooks_folder(root)).collect());
+        let hooks = self.hooks.get_or_init(|| here.iter().flat_map(|root| guard::hooks_folders(root)).collect());
         let hooked = hooks.iter().any(|hooks| {
             real.starts_with(hooks) || spelled.starts_with(hooks) || write.tree && hooks.starts_with(&spelled)
         });

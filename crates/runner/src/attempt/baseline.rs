@@ -15,6 +15,7 @@ use super::AttemptError;
 use super::place::{WorkPlace, WorktreeGround, now_ms};
 use super::setup::CommandSite;
 use super::shared::{RunEvent, RunNews, RunnerShared};
+use crate::verify::CheckResult;
 use crate::verify::project::baseline::{self, BaselineFolder, BaselineRecord};
 use crate::verify::project::{BaselineEnd, ProjectCheckPlace, ProjectRunEnd, last_line, milliseconds, run_once};
 use base::project::detect::no_tests_exit_code;
@@ -144,7 +145,8 @@ impl RunnerShared {
         Ok(Some(record))
     }
 
-    /// Runs a check until it passes, or until it has used up the same number of runs that a check of a task may use.
+    /// Runs a check on the commit from which a task starts, until it passes. The number of runs has the same limit as
+    /// for a check on the work of a task.
     pub(crate) async fn run_on_baseline(
         &self,
         site: CommandSite<'_>,
@@ -158,24 +160,15 @@ impl RunnerShared {
             retries: self.settings.verify.retries,
             permits: &self.checks,
         };
-        let mut runs = Vec::new();
-        loop {
-            self.ground.restore(place, tree).await?;
-            let result = run_once(check_place, 1, check).await?;
-            runs.push(ProjectRunEnd::of(&result, no_tests_exit_code(&check.command)));
-            let is_repeated = matches!(runs.last(), Some(ProjectRunEnd::Failed | ProjectRunEnd::TimedOut));
-            if is_repeated && runs.len() <= usize::try_from(self.settings.verify.retries).unwrap_or(usize::MAX) {
-                continue;
-            }
-            return Ok(BaselineRecord {
-                command: check.command.join(" "),
-                end: BaselineEnd::of(&runs),
-                exit_code: result.exit_code,
-                last_line: last_line(&result.tail),
-                ms: milliseconds(&result),
-                at_ms: now_ms(),
-            });
-        }
+        let (end, result) = self.ground.run_unchanged((place, tree), check_place, check).await?;
+        Ok(BaselineRecord {
+            command: check.command.join(" "),
+            end,
+            exit_code: result.exit_code,
+            last_line: last_line(&result.tail),
+            ms: milliseconds(&result),
+            at_ms: now_ms(),
+        })
     }
 
     async fn tell_baseline(&self, record: &BaselineRecord) {
@@ -217,13 +210,36 @@ impl RunnerShared {
 }
 
 impl WorktreeGround {
-    /// Prepares the slot (a reusable worktree) for baselines with the files of a commit.
+    /// Runs a check on files that the task did not change, until it passes. The number of runs has the same limit as for
+    /// a check on the work of a task, so that a check that fails only sometimes is judged alike in both places. Puts the
+    /// files of the tree into the worktree before each run. Returns how all runs ended, and the last run.
+    pub(crate) async fn run_unchanged(
+        &self,
+        (place, tree): (&WorkPlace, &str),
+        site: ProjectCheckPlace<'_>,
+        check: &VerifyCheck,
+    ) -> Result<(BaselineEnd, CheckResult), AttemptError> {
+        let mut runs = Vec::new();
+        loop {
+            self.restore(place, tree).await?;
+            let result = run_once(site, 1, check).await?;
+            runs.push(ProjectRunEnd::of(&result, no_tests_exit_code(&check.command)));
+            let is_repeated = matches!(runs.last(), Some(ProjectRunEnd::Failed | ProjectRunEnd::TimedOut));
+            if is_repeated && runs.len() <= usize::try_from(site.retries).unwrap_or(usize::MAX) {
+                continue;
+            }
+            return Ok((BaselineEnd::of(&runs), result));
+        }
+    }
+
+    /// Prepares the slot (a reusable worktree) in which checks run on the commits from which tasks start. Puts the
+    /// files of this commit into the slot.
     async fn baseline_place(&self, commit: &str) -> Result<WorkPlace, GitProblem> {
         self.side_place(BASELINE, commit).await
     }
 
-    /// Frees the slot (a reusable worktree) for baselines and deletes the slot's branch, which has no commit of its
-    /// own.
+    /// Frees the slot (a reusable worktree) in which checks ran on the commits from which tasks start. Deletes the
+    /// slot's branch, which has no commit of its own.
     async fn free_baseline(&self) -> Result<(), GitProblem> {
         self.free_side(BASELINE).await
     }

@@ -10,11 +10,9 @@ use crate::attempt::setup::CommandSite;
 use crate::attempt::shared::{FailedSetup, RunnerOrder, RunnerParts, RunnerShared};
 use crate::finish::checks::own_checks;
 use crate::verify::project::{
-    BaselineEnd, CheckedWork, ProjectCheckHelp, ProjectCheckPlace, ProjectCheckResult, ProjectRunEnd, run_checks,
-    run_once,
+    BaselineEnd, CheckedWork, ProjectCheckHelp, ProjectCheckPlace, ProjectCheckResult, run_checks,
 };
 use base::people::principal;
-use base::project::detect::no_tests_exit_code;
 use base::project::settings::VerifyCheck;
 use base::project::team::Team;
 use base::project::trust;
@@ -126,7 +124,7 @@ async fn checked(
     };
     let (result, before) =
         (shared.ground.tree_of_commit(commits.result).await?, shared.ground.tree_of_commit(commits.before).await?);
-    // Run all checks, also the checks that the settings reserve for the end of a run, because the result is complete.
+    // Run all checks, also the checks that the settings reserve for the merged work of all tasks.
     let checks: Vec<&VerifyCheck> = shared.settings.verify.checks.iter().chain(own).collect();
     let mut help =
         MergedHelp { own, ground: &shared.ground, place, check_place, result: &result, before: &before, tell };
@@ -137,7 +135,8 @@ async fn checked(
 /// The operations that the checks of a merged result need: to put other files into the worktree, and to report each
 /// step to the person.
 struct MergedHelp<'a> {
-    /// The checks of the task itself. They usually fail on the branch before the merge, so they have no baseline.
+    /// The checks of the task itself. They usually fail before the merge, so they do not also run on the branch as it
+    /// was before the merge.
     own: &'a [VerifyCheck],
     ground: &'a WorktreeGround,
     place: &'a WorkPlace,
@@ -158,10 +157,9 @@ impl ProjectCheckHelp for MergedHelp<'_> {
         if self.own.contains(check) {
             return Ok(BaselineEnd::Unknown);
         }
-        self.ground.restore(self.place, self.before).await?;
-        let run = run_once(self.check_place, 1, check).await?;
+        let (end, _last) = self.ground.run_unchanged((self.place, self.before), self.check_place, check).await?;
         self.ground.restore(self.place, self.result).await?;
-        Ok(BaselineEnd::of(&[ProjectRunEnd::of(&run, no_tests_exit_code(&check.command))]))
+        Ok(end)
     }
 
     async fn restore(&mut self) -> Result<(), AttemptError> {
