@@ -29,6 +29,7 @@ fn handover(folder: &Path, arguments: &[&str]) -> (Option<i32>, String, String) 
 fn a_store_is_made_exported_imported_and_verified() {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::create_dir(folder.path().join(".git")).expect("a repository");
+    std::fs::write(folder.path().join(".git/HEAD"), "ref: refs/heads/main\n").expect("a repository");
     let say = |text: &str| (Some(0), text.to_owned(), String::new());
     let tell = |text: &str| (Some(0), String::new(), text.to_owned());
     let run = |arguments: &[&str]| handover(folder.path(), arguments);
@@ -88,6 +89,10 @@ fn the_store_of_a_repository_is_found_from_everywhere_in_it() {
     }
     assert_eq!(found("main/part"), Some(main.join("part")), "a submodule is a repository of its own");
     assert_eq!(found("."), None);
+    // A folder `.git` without HEAD is no repository for git, so it is none for Handover.
+    std::fs::create_dir_all(root.join("sandbox/.git")).expect("folders");
+    std::fs::create_dir_all(root.join("sandbox/project/.handover")).expect("folders");
+    assert_eq!(found("sandbox/project"), Some(root.join("sandbox/project")));
     let (code, _, errors) = handover(&root.join("linked"), &["log", "verify"]);
     assert_eq!(code, Some(0), "{errors}");
     assert!(main.join(".handover/state/handover.db").exists() && !root.join("linked/.handover").exists());

@@ -102,7 +102,8 @@ pub fn root(folder: &Path) -> Option<PathBuf> {
 fn main_worktree(folder: &Path) -> Option<PathBuf> {
     let git = folder.join(".git");
     if git.is_dir() {
-        return Some(folder.to_owned());
+        // Git ignores a folder without HEAD, too. The sandbox of Codex leaves an empty `.git` in folders such as /tmp.
+        return git.join("HEAD").symlink_metadata().is_ok().then(|| folder.to_owned());
     }
     let text = std::fs::read_to_string(&git).ok()?;
     let own = folder.join(text.strip_prefix("gitdir:")?.trim());

@@ -67,6 +67,7 @@ impl Said {
 pub(crate) fn project(config: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::create_dir_all(folder.path().join(".git")).expect("a repository");
+    std::fs::write(folder.path().join(".git/HEAD"), "ref: refs/heads/main\n").expect("a repository");
     std::fs::create_dir_all(folder.path().join(".handover")).expect("a folder");
     std::fs::write(folder.path().join(".handover/config.toml"), config).expect("a configuration");
     folder

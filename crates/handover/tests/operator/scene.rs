@@ -29,6 +29,7 @@ impl Scene {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::create_dir_all(folder.path().join(".git")).expect("a repository");
+        std::fs::write(folder.path().join(".git/HEAD"), "ref: refs/heads/main\n").expect("a repository");
         let state = folder.path().join(".handover/state");
         std::fs::create_dir_all(&state).expect("a folder");
         let own = std::os::unix::fs::PermissionsExt::from_mode(0o700);
