@@ -74,6 +74,22 @@ impl Other {
         assert!(must(status, "kill").success(), "could not send {name}");
     }
 
+    /// Stops the process and waits until none of its threads runs. A thread on another processor continues for a moment
+    /// after the signal was sent, and may release a lock in this moment.
+    fn stop(&self) {
+        self.signal("-STOP");
+        let (threads, began) = (format!("/proc/{}/task", self.child.id()), now());
+        let is_stopped = |thread: std::fs::DirEntry| {
+            let status = std::fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+            // The state is the first word after the name of the program, which is in parentheses.
+            status.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with(['T', 'X', 'Z']))
+        };
+        while !must(std::fs::read_dir(&threads), "the threads").flatten().all(is_stopped) {
+            assert!(began.elapsed() < Duration::from_secs(30), "the process does not stop");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
     fn end(mut self) {
         self.orders = None;
         assert!(must(self.child.wait(), "wait for another process").success(), "another process failed");
@@ -333,7 +349,7 @@ async fn a_stopped_process_is_a_fault_after_a_bound_and_nothing_once_it_goes_on(
     // Stop the child process at random moments until it stops in the middle of a transaction.
     let mut tries = 0;
     loop {
-        other.signal("-STOP");
+        other.stop();
         if queue.try_lock().is_err() {
             break;
         }
