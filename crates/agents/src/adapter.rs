@@ -20,16 +20,19 @@ mod gemini;
 mod listener;
 mod opencode;
 mod order;
+mod raw;
 mod replay;
 mod said;
 mod stream;
+mod tool;
 
 pub use listener::Listener;
 pub use order::{
     AdapterKind, McpServerLaunch, Permissions, ProgramHome, ProgramInput, ProgramLaunch, TurnOrder, Unlaunchable,
 };
 pub use replay::replay;
-pub use said::{AgentEnd, Exit, HeardEvent, SpentAmount, TurnSaid};
+pub use said::{AgentEnd, Exit, HeardEvent, SpentAmount, TokenUse, TurnSaid};
+pub use tool::{LineChange, ToolCallDetail, ToolCallKind, ToolCallResult, tool_title};
 
 /// Returns the launch for one turn (one run of an agent's program): the command line of the program and the files that
 /// it needs. Writes nothing and starts nothing.

@@ -58,7 +58,11 @@ pub trait Follow: Send {
     fn heard(&mut self, heard: HeardEvent);
 
     /// Receives the total costs that the program has reported so far.
-    fn spent(&mut self, usd: Option<adapter::SpentAmount<f64>>, tokens: Option<adapter::SpentAmount<u64>>);
+    fn spent(
+        &mut self,
+        usd: Option<adapter::SpentAmount<f64>>,
+        tokens: Option<adapter::SpentAmount<adapter::TokenUse>>,
+    );
 
     fn permit(&mut self, asked: PermissionQuestion) -> impl Future<Output = Permit> + Send;
 }
@@ -294,7 +298,7 @@ struct Deaf;
 impl Follow for Deaf {
     fn heard(&mut self, _: HeardEvent) {}
 
-    fn spent(&mut self, _: Option<adapter::SpentAmount<f64>>, _: Option<adapter::SpentAmount<u64>>) {}
+    fn spent(&mut self, _: Option<adapter::SpentAmount<f64>>, _: Option<adapter::SpentAmount<adapter::TokenUse>>) {}
 
     async fn permit(&mut self, _: PermissionQuestion) -> Permit {
         Permit::RejectOnce

@@ -5,6 +5,7 @@ pub mod clock;
 pub mod difference;
 pub mod digest;
 pub mod local_time;
+pub mod machine;
 pub mod objects;
 pub mod random;
 pub mod words;

@@ -25,6 +25,7 @@
 //! The functions of this module make a few quick system calls, which block the thread. Call a survey of many files on a
 //! thread where blocking is allowed.
 
+pub mod record;
 mod sessions;
 mod survey;
 mod watch;

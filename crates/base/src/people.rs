@@ -14,6 +14,7 @@ pub mod intervention;
 pub mod principal;
 pub mod seal;
 pub mod send_back_file;
+pub mod spend;
 pub mod task_choice;
 pub mod task_list;
 pub mod untaken;

@@ -269,6 +269,20 @@ pub enum Command {
     RevokeToken {
         token: crate::id::TokenId,
     },
+    /// Stores a one-time code that enrols a browser. `hash` is the hash of the code.
+    OfferCode {
+        hash: String,
+    },
+    /// Uses up a code and stores the key of a browser. `code` is the hash of the code, `key` the hash of the public key.
+    EnrolBrowser {
+        code: String,
+        key: String,
+        name: String,
+    },
+    /// Finds the valid key of a browser by the hash of its public key, and records the use at most once an hour.
+    UseBrowserKey {
+        key: String,
+    },
 
     // Commands about turns, which are runs of an agent's program.
     /// Starts a turn. The turn is recorded before the agent's program starts.
@@ -336,6 +350,8 @@ pub enum Command {
     TellItems(ItemTelling),
     /// Records that the notice about these items could not be sent, so that another process may send it.
     UntellItems(ItemUntelling),
+    /// Puts off an item (a thing that needs a person) until a time, or shows it again.
+    PutOff(crate::put_off::ItemDelay),
 
     // Commands about reviews.
     OpenReview(OpenReview),

@@ -10,8 +10,8 @@ use crate::limits;
 use crate::refusal::Refusal;
 use crate::reply::Reply;
 use crate::rules::{
-    agent, answer, approval, claim, condition, conversation, delivery, inbox, lapse, notice, pass, place, plan, record,
-    regain, replan, review, section, send_back, status, token, told_item, turn, workflow,
+    agent, answer, approval, claim, condition, conversation, delivery, inbox, lapse, notice, pass, place, plan,
+    put_off, record, regain, replan, review, section, send_back, status, token, told_item, turn, workflow,
 };
 use crate::time::{Stamp, Timestamp};
 use crate::world::{DecisionStop, Need, World};
@@ -172,6 +172,9 @@ fn run(case: &mut Case<'_>, command: &Command) -> Result<Reply, DecisionStop> {
 
         Command::CreateToken { name, hash, scope, agent } => token::create(case, name, hash, *scope, *agent),
         Command::RevokeToken { token } => token::revoke(case, *token),
+        Command::OfferCode { hash } => token::offer_code(case, hash),
+        Command::EnrolBrowser { code, key, name } => token::enrol_browser(case, code, key, name),
+        Command::UseBrowserKey { key } => token::use_browser_key(case, key),
 
         Command::StartTurn(start) => turn::start(case, start),
         Command::EndTurn { turn, ended } => turn::end(case, *turn, ended),
@@ -193,6 +196,7 @@ fn run(case: &mut Case<'_>, command: &Command) -> Result<Reply, DecisionStop> {
         }
         Command::TellItems(telling) => told_item::tell(case, telling),
         Command::UntellItems(untelling) => told_item::untell(case, untelling),
+        Command::PutOff(delay) => put_off::put_off(case, delay),
 
         Command::OpenReview(open) => review::open(case, open),
         Command::StartRound(start) => review::start(case, start),

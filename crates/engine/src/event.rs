@@ -11,13 +11,14 @@ use crate::checkpoint::Checkpoint;
 use crate::command::{Actor, SessionEnd};
 use crate::condition::{Condition, ConditionKind};
 use crate::delivery::{Delivery, DeliveryState, DeliveryStatus, DeliverySubject, WorkflowDelivery};
-use crate::id::{AgentId, ApprovalId, RepositoryId, SessionId, TaskId, TemplateId, WorkflowId, WorkspaceId};
+use crate::id::{AgentId, ApprovalId, RepositoryId, SessionId, TaskId, TemplateId, TokenId, WorkflowId, WorkspaceId};
 use crate::inbox::{MailboxOwner, Message, MessageState};
 use crate::json::Json;
 use crate::key::StoredKey;
 use crate::notice::{Notice, NoticeWay};
 use crate::plan::PlanPiece;
 use crate::protection::Protection;
+use crate::put_off::PutOffItem;
 use crate::reminder::Reminder;
 use crate::review::{Finding, Review, ReviewRound};
 use crate::runner::Runner;
@@ -284,6 +285,20 @@ pub enum Event {
     TokenRevoked {
         token: Box<Token>,
     },
+    /// A person's terminal wrote a one-time code for a browser. Codes and keys that have expired are deleted.
+    CodeOffered {
+        token: Box<Token>,
+        expired: Vec<TokenId>,
+    },
+    /// A browser used up a code and has a key. The row of the code is deleted.
+    BrowserEnrolled {
+        code: TokenId,
+        token: Box<Token>,
+    },
+    /// A browser used its key. This event is not logged.
+    BrowserKeyUsed {
+        token: Box<Token>,
+    },
 
     TurnStarted {
         turn: Box<Turn>,
@@ -349,11 +364,21 @@ pub enum Event {
         way: NoticeWay,
         items: Vec<String>,
     },
-    /// People were not told about these items, or the items are old and no longer need a person. This event is not
-    /// logged.
+    /// The store forgets that people were told about these items, because the notice could not be sent, or because the
+    /// items no longer need a person. This event is not logged.
     ItemsUntold {
         way: NoticeWay,
         items: Vec<String>,
+    },
+    /// A person put an item off. The rows of other items whose time is over are deleted.
+    ItemPutOff {
+        put_off: Box<PutOffItem>,
+        expired: Vec<String>,
+    },
+    /// A person no longer puts an item off. The rows of other items whose time is over are deleted.
+    ItemShown {
+        item: String,
+        expired: Vec<String>,
     },
 
     /// A condition (a fact about the project that needs a person) was recorded, or its text changed.
@@ -422,7 +447,7 @@ pub enum Event {
 pub enum Cause {
     Expired,
     Killed,
-    /// The agent's program ended without an answer, as the runner saw.
+    /// The runner saw that the agent's program ended without an answer.
     Crashed,
     Closed,
     Released,

@@ -15,11 +15,12 @@ use crate::command::Actor;
 use crate::condition::{Condition, ConditionKind};
 use crate::delivery::{Delivery, WorkflowDelivery};
 use crate::event::Event;
-use crate::id::{AgentId, RepositoryId, TaskId, TemplateId, WorkflowId};
+use crate::id::{AgentId, RepositoryId, TaskId, TemplateId, TokenId, WorkflowId};
 use crate::inbox::{Mailbox, MailboxOwner, Message, MessageState};
 use crate::key::StoredKey;
 use crate::notice::{Notice, NoticeWay, ToldItem};
 use crate::plan::PlanPiece;
+use crate::put_off::PutOffItem;
 use crate::reminder::Reminder;
 use crate::review::{Finding, Review, ReviewRound};
 use crate::runner::Runner;
@@ -81,6 +82,7 @@ pub enum Write {
     Template(Box<Template>),
     DropTemplate(TemplateId),
     Token(Box<Token>),
+    DropToken(TokenId),
     Turn(Box<Turn>),
     Verification(Box<Verification>),
     Reminder(Box<Reminder>),
@@ -96,6 +98,8 @@ pub enum Write {
     Notice(Box<Notice>),
     ToldItem(Box<ToldItem>),
     DropToldItem(NoticeWay, String),
+    PutOff(Box<PutOffItem>),
+    DropPutOff(String),
     Delivery(Box<Delivery>),
     DropDelivery(TaskId),
     Condition(Box<Condition>),
@@ -159,7 +163,7 @@ struct Fold<'a> {
     workflow_details: BTreeSet<WorkflowId>,
     agents: BTreeSet<AgentId>,
     mailboxes: BTreeSet<MailboxOwner>,
-    /// The last number that one of these events gave to a task. `None` when the events created no task.
+    /// The last number that the applied events gave to a new task. `None` when these events created no task.
     last_number: Option<u32>,
 }
 
@@ -329,8 +333,15 @@ impl Fold<'_> {
                 self.writes.push(Write::Mark(*message, *state));
             }
             Event::Answered { message, answer } => self.writes.push(Write::Answered(*message, *answer)),
-            Event::TokenCreated { token } | Event::TokenRevoked { token } => {
+            Event::TokenCreated { token } | Event::TokenRevoked { token } | Event::BrowserKeyUsed { token } => {
                 self.writes.push(Write::Token(token.clone()));
+            }
+            Event::CodeOffered { token, expired } => {
+                self.writes.extend(expired.iter().copied().map(Write::DropToken));
+                self.writes.push(Write::Token(token.clone()));
+            }
+            Event::BrowserEnrolled { code, token } => {
+                self.writes.extend([Write::DropToken(*code), Write::Token(token.clone())]);
             }
             Event::TurnStarted { turn } | Event::TurnEnded { turn } => {
                 self.world.turns.insert(turn.id, Some((**turn).clone()));
@@ -368,6 +379,15 @@ impl Fold<'_> {
             }
             Event::ItemsUntold { way, items } => {
                 self.writes.extend(items.iter().map(|item| Write::DropToldItem(*way, item.clone())));
+            }
+            Event::ItemPutOff { put_off, expired } => {
+                self.writes.extend(expired.iter().cloned().map(Write::DropPutOff));
+                // Forget the notices about the item, so that people are told again when its time is over.
+                self.writes.extend(NoticeWay::ALL.iter().map(|way| Write::DropToldItem(*way, put_off.item.clone())));
+                self.writes.push(Write::PutOff(put_off.clone()));
+            }
+            Event::ItemShown { item, expired } => {
+                self.writes.extend(expired.iter().chain([item]).cloned().map(Write::DropPutOff));
             }
             Event::ConditionSet { condition } => {
                 let key = (condition.kind, condition.subject.clone());

@@ -36,6 +36,7 @@ pub mod notice;
 pub mod offer;
 pub mod plan;
 pub mod protection;
+pub mod put_off;
 pub mod refusal;
 pub mod reminder;
 pub mod reply;

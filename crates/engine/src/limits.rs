@@ -30,8 +30,8 @@ pub const KEY_MS: Millis = Millis::minutes(24 * 60);
 /// When the author of an unfinished plan sends no further tasks for this time, another caller may replace the plan.
 pub const DRAFT_MS: Millis = Millis::minutes(1);
 
-/// The maximum length of a name, in bytes. Longer names are refused, because lists show names and rules compare them as
-/// a whole.
+/// The maximum length of a name, in bytes. Longer names are refused, because a list shows the whole name, and a rule
+/// compares the whole name.
 pub const NAME_BYTES_MAX: usize = 512;
 /// The maximum length of a role, a capability, a runtime or another short label, in bytes. Longer labels are refused.
 pub const LABEL_BYTES_MAX: usize = 128;
@@ -133,9 +133,18 @@ pub const REPOSITORIES_MAX: usize = 100;
 /// The maximum number of tokens that are not revoked; a further token is refused. Each token gives access, so a person
 /// must be able to watch all of them.
 pub const TOKENS_MAX: usize = 500;
-/// `PENDING_APPROVAL_MS` is the default time in which a person can decide about a request. After a day, the asker no
-/// longer needs the answer. `APPROVAL_MS` is the default time in which an approved request can be used. It is short,
-/// because an approval is meant for an act that the asker does immediately.
+/// The time in which a one-time code can enrol a browser. A person opens the link with the code at once, and a code in an
+/// old screen or log must be worthless.
+pub const ENROLMENT_CODE_MS: Millis = Millis::seconds(60);
+/// The time without a use after which a browser's key becomes invalid. A person who looks at the page once a month
+/// connects the browser only once.
+pub const BROWSER_KEY_MS: Millis = Millis::minutes(30 * 24 * 60);
+/// The shortest time between two records of a use of a browser's key. An open page uses its key every few minutes, and
+/// the key is valid for days, so a write for each use is not needed.
+pub const KEY_USE_MS: Millis = Millis::minutes(60);
+/// `PENDING_APPROVAL_MS` is the default time in which a person can decide about a request for an approval. After this
+/// time, the asker no longer needs the answer. `APPROVAL_MS` is the default time in which the asker can use a given
+/// approval. It is short, because an approval is meant for an act that the asker does immediately.
 pub const PENDING_APPROVAL_MS: Millis = Millis::minutes(24 * 60);
 pub const APPROVAL_MS: Millis = Millis::minutes(5);
 /// The maximum number of pending approvals. A further request is refused, because a person cannot look at more pending
@@ -158,17 +167,22 @@ pub const NOTICES_LOOKED_AT: u32 = 20;
 /// The shortest time between two notices about items (things that need a person). One notice reports all items that
 /// appeared since the last notice.
 pub const ITEM_NOTICE_PAUSE_MS: Millis = Millis::minutes(1);
-/// The minimum time for which the store remembers that people were told about an item. After this time, the store
-/// forgets an item that no longer needs a person. It does not forget the item earlier, because two processes may see
-/// different items: an item that one process does not see may still need a person.
+/// The minimum time for which the store remembers that people were told about an item (a thing that needs a person).
+/// After this time, the store forgets the item if a process no longer sees it. The store does not forget it earlier,
+/// because another process may still see it.
 pub const TOLD_ITEM_MS: Millis = Millis::minutes(24 * 60);
-/// The maximum number of items that one command about notices may name; more items are refused. The lists of items that
-/// people see are shorter.
+/// The maximum number of items (things that need a person) that one command about notices may name. A command with more
+/// items is refused. This is enough, because every list of items that people see is shorter.
 pub const TOLD_ITEMS_MAX: usize = 1_000;
 /// The maximum number of told items (items about which people were told) that one command reads. It is larger than
 /// [`TOLD_ITEMS_MAX`], because the store also remembers items that no longer need a person, if people were told about
 /// them less than [`TOLD_ITEM_MS`] ago.
 pub const TOLD_ITEMS_LOOKED_AT: u32 = 10_000;
+/// The maximum number of items (things that need a person) that are put off at the same time. A further item is refused.
+/// A person who puts off more than this does not look at the list any more.
+pub const PUT_OFF_MAX: usize = 1_000;
+/// The longest time for which an item can be put off. A longer time would hide the item.
+pub const PUT_OFF_MS_MAX: Millis = Millis::minutes(14 * 24 * 60);
 /// The maximum length of the stored reason why a notice (a message to a person about a pending approval) could not be
 /// sent, in characters. A longer reason is cut.
 pub const PROBLEM_CHARS_MAX: usize = 500;
@@ -232,7 +246,7 @@ pub const VARIABLES_MAX: usize = 256;
 /// values come from the project's settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lifetimes {
-    /// The time in which a person must decide about a request, counted from the request.
+    /// The time in which a person must decide about a request for an approval, counted from the request.
     pub pending: Millis,
     /// The time in which the approved act must be done, counted from the approval.
     pub approved: Millis,

@@ -132,6 +132,9 @@ pub enum MessageQuery {
 pub enum TurnQuery {
     /// Turns (runs of agents' programs) of a task or of a workflow before the given time and id, newest first.
     Of { of: Whose, before: Option<(Timestamp, TurnId)>, limit: u32 },
+    /// Turns (runs of agents' programs) of all workflows that started at `from` or later and before `until`, newest
+    /// first. The result begins after the position `before`.
+    Started { from: Timestamp, until: Timestamp, before: Option<(Timestamp, TurnId)>, limit: u32 },
     /// Turns (runs of agents' programs) that a runner started and that have not ended, oldest first.
     Running { runner: String, limit: u32 },
 }

@@ -45,6 +45,10 @@ pub enum Refusal {
     TokenNotFound {
         token: TokenId,
     },
+    /// No code with this text can enrol a browser: it is wrong, used or old, or another machine made it.
+    CodeInvalid,
+    /// No browser has this key: it was never enrolled, it was revoked, or it was not used for too long.
+    KeyUnknown,
     TurnNotFound {
         turn: TurnId,
     },
@@ -213,7 +217,7 @@ pub enum Refusal {
         review: ReviewId,
         finding: String,
     },
-    /// The caller asked for a round of the review whose number is not the next one. `expected` is the next number.
+    /// The caller asked for a round of the review with a wrong number. `expected` is the number of the next round.
     WrongIteration {
         review: ReviewId,
         expected: u32,
@@ -242,6 +246,10 @@ pub enum Refusal {
     },
     MissingPath,
     MissingRepoPath,
+    /// No item (a thing that needs a person) has this name now. It was settled, or it never existed.
+    ItemNotFound {
+        item: String,
+    },
 }
 
 /// The state of an agent's home (the connection that registered the agent last), when that home is not the caller's
@@ -263,8 +271,8 @@ impl Refusal {
     }
 
     /// Returns true when the refusal is about the arguments of the call, or about a thing that does not exist. The
-    /// caller always gets such a refusal. When the caller may not act as the agent that it names, all other refusals
-    /// are replaced by one that says so.
+    /// caller always gets such a refusal. Any other refusal is replaced when the caller may not act as the agent that
+    /// it names; the new refusal says that it may not.
     pub(crate) fn comes_before_identity(&self) -> bool {
         matches!(
             self,

@@ -173,6 +173,17 @@ pub enum Reply {
         token: TokenId,
     },
     TokenRevoked,
+    CodeOffered {
+        token: TokenId,
+    },
+    BrowserEnrolled {
+        token: TokenId,
+    },
+    /// The key is valid. `name` is the name of the browser.
+    BrowserKeyUsed {
+        token: TokenId,
+        name: String,
+    },
 
     TurnStarted {
         turn: TurnId,
@@ -226,6 +237,10 @@ pub enum Reply {
         items: Vec<String>,
     },
     ItemsUntold,
+    ItemPutOff {
+        until: Timestamp,
+    },
+    ItemShown,
     ApprovalsExpired {
         expired: u32,
         more: bool,

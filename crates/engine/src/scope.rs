@@ -6,7 +6,8 @@ use crate::command::{Caller, Command, KeyOwner, PromptReport};
 use crate::delivery::DeliverySubject;
 use crate::id::TaskId;
 use crate::key::KeyId;
-use crate::world::{AgentIdNeed, ApprovalNeed, BoolNeed, Need, NumberNeed, WorkflowIdNeed};
+use crate::notice::NoticeWay;
+use crate::world::{AgentIdNeed, ApprovalNeed, BoolNeed, Need, NumberNeed, PutOffNeed, WorkflowIdNeed};
 
 impl PromptReport {
     fn needs(&self) -> [Need; 2] {
@@ -70,6 +71,9 @@ impl Command {
             Self::RemoveTemplate { .. } => "remove_template",
             Self::CreateToken { .. } => "create_token",
             Self::RevokeToken { .. } => "revoke_token",
+            Self::OfferCode { .. } => "offer_code",
+            Self::EnrolBrowser { .. } => "enrol_browser",
+            Self::UseBrowserKey { .. } => "use_browser_key",
             Self::StartTurn(_) => "start_turn",
             Self::EndTurn { .. } => "end_turn",
             Self::RecordVerification(_) => "record_verification",
@@ -89,6 +93,7 @@ impl Command {
             Self::SettleNotice { .. } => "settle_notice",
             Self::TellItems(_) => "tell_items",
             Self::UntellItems(_) => "untell_items",
+            Self::PutOff(_) => "put_off",
             Self::SetCondition { .. } => "set_condition",
             Self::ClearCondition { .. } => "clear_condition",
             Self::MoveDelivery { .. } => "move_delivery",
@@ -159,6 +164,9 @@ impl Command {
             | Self::RemoveTemplate { .. }
             | Self::CreateToken { .. }
             | Self::RevokeToken { .. }
+            | Self::OfferCode { .. }
+            | Self::EnrolBrowser { .. }
+            | Self::UseBrowserKey { .. }
             | Self::StartTurn(_)
             | Self::EndTurn { .. }
             | Self::RecordVerification(_)
@@ -178,6 +186,7 @@ impl Command {
             | Self::SettleNotice { .. }
             | Self::TellItems(_)
             | Self::UntellItems(_)
+            | Self::PutOff(_)
             | Self::SetCondition { .. }
             | Self::ClearCondition { .. }
             | Self::MoveDelivery { .. }
@@ -248,6 +257,12 @@ impl Command {
             Self::ShowApprovals { approvals, .. } => needs.extend(approvals.iter().copied().map(Need::Approval)),
             Self::TellItems(telling) => needs.push(Need::ToldItems(telling.way)),
             Self::UntellItems(untelling) => needs.push(Need::ToldItems(untelling.way)),
+            // The rule does not read the told items. Their locks keep another command from recording a notice about the
+            // same item at the same time.
+            Self::PutOff(_) => {
+                needs.push(PutOffNeed.into());
+                needs.extend(NoticeWay::ALL.iter().map(|way| Need::ToldItems(*way)));
+            }
             Self::SettleNotice { approval, channel, .. } => {
                 needs.extend([Need::Approval(*approval), Need::Notice(*approval, *channel)]);
             }
@@ -310,6 +325,9 @@ impl Command {
             | Self::RemoveTemplate { .. }
             | Self::CreateToken { .. }
             | Self::RevokeToken { .. }
+            | Self::OfferCode { .. }
+            | Self::EnrolBrowser { .. }
+            | Self::UseBrowserKey { .. }
             | Self::SeeRunner { .. }
             | Self::ForgetRunner { .. }
             | Self::AskApproval(_)

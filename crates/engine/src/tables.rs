@@ -27,6 +27,7 @@ use crate::id::{
 use crate::inbox::{Mailbox, MailboxOwner, Message};
 use crate::key::{KeyId, StoredKey};
 use crate::notice::{Channel, Notice, NoticeWay, ToldItem};
+use crate::put_off::PutOffItem;
 use crate::reminder::Reminder;
 use crate::review::{Finding, Review, ReviewRound};
 use crate::runner::Runner;
@@ -76,6 +77,8 @@ pub struct Tables {
     pub findings: BTreeMap<(ReviewId, String), Finding>,
     pub notices: BTreeMap<(ApprovalId, Channel), Notice>,
     pub told_items: BTreeMap<(NoticeWay, String), ToldItem>,
+    /// Items (things that need a person) that a person put off, by the name of the item.
+    pub put_off: BTreeMap<String, PutOffItem>,
     pub conditions: BTreeMap<(ConditionKind, String), Condition>,
     pub deliveries: BTreeMap<TaskId, Delivery>,
     pub workflow_deliveries: BTreeMap<WorkflowId, WorkflowDelivery>,
@@ -158,6 +161,7 @@ impl Tables {
             Write::Template(template) => drop(self.templates.insert(template.id, *template)),
             Write::DropTemplate(id) => drop(self.templates.remove(&id)),
             Write::Token(token) => drop(self.tokens.insert(token.id, *token)),
+            Write::DropToken(id) => drop(self.tokens.remove(&id)),
             Write::Turn(turn) => drop(self.turns.insert(turn.id, *turn)),
             Write::Verification(row) => drop(self.verifications.insert((row.task, row.number), *row)),
             Write::Reminder(row) => {
@@ -177,6 +181,8 @@ impl Tables {
             Write::Notice(notice) => drop(self.notices.insert((notice.approval, notice.channel), *notice)),
             Write::ToldItem(row) => drop(self.told_items.insert((row.way, row.item.clone()), *row)),
             Write::DropToldItem(way, item) => drop(self.told_items.remove(&(way, item))),
+            Write::PutOff(row) => drop(self.put_off.insert(row.item.clone(), *row)),
+            Write::DropPutOff(item) => drop(self.put_off.remove(&item)),
             Write::Condition(row) => drop(self.conditions.insert((row.kind, row.subject.clone()), *row)),
             Write::DropCondition(kind, subject) => drop(self.conditions.remove(&(kind, subject))),
             Write::Delivery(row) => drop(self.deliveries.insert(row.task, *row)),

@@ -42,6 +42,31 @@ fn date_of_day(since: i64) -> (i64, i64, i64) {
     (year, month, since - day_of_date(year, month, 1) + 1)
 }
 
+const SECOND_MS: u64 = 1_000;
+const MINUTE_MS: u64 = 60 * SECOND_MS;
+const HOUR_MS: u64 = 60 * MINUTE_MS;
+const DAY_MS: u64 = 24 * HOUR_MS;
+/// The duration in milliseconds below which tenths of a second are shown.
+const TENTHS_BELOW_MS: u64 = 20 * SECOND_MS;
+
+/// Returns a duration in its two largest units: `6.4 s`, `38 s`, `4 min 12 s`, `2 h 5 min`, `3 d 4 h`. A duration below
+/// 20 seconds is shown with tenths, because people compare such durations.
+pub fn duration_words(ms: u64) -> String {
+    if ms < TENTHS_BELOW_MS {
+        let (seconds, tenths) = (ms / SECOND_MS, ms % SECOND_MS / 100);
+        return if tenths == 0 { format!("{seconds} s") } else { format!("{seconds}.{tenths} s") };
+    }
+    let (large, small) = match ms {
+        0..MINUTE_MS => return format!("{} s", ms / SECOND_MS),
+        MINUTE_MS..HOUR_MS => ((MINUTE_MS, "min"), (SECOND_MS, "s")),
+        HOUR_MS..DAY_MS => ((HOUR_MS, "h"), (MINUTE_MS, "min")),
+        DAY_MS.. => ((DAY_MS, "d"), (HOUR_MS, "h")),
+    };
+    let rest = ms % large.0 / small.0;
+    let whole = format!("{} {}", ms / large.0, large.1);
+    if rest == 0 { whole } else { format!("{whole} {rest} {}", small.1) }
+}
+
 /// A duration in milliseconds. The longest possible duration is 49 days.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]

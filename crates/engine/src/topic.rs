@@ -94,7 +94,11 @@ impl Event {
             | Self::ConditionSet { .. }
             | Self::ConditionCleared { .. }
             | Self::TokenCreated { .. }
-            | Self::TokenRevoked { .. } => Some(Topic::Registry),
+            | Self::TokenRevoked { .. }
+            | Self::CodeOffered { .. }
+            | Self::BrowserEnrolled { .. }
+            | Self::ItemPutOff { .. }
+            | Self::ItemShown { .. } => Some(Topic::Registry),
             Self::Seen { .. }
             | Self::KeysEnded { .. }
             | Self::Reminded { .. }
@@ -109,6 +113,7 @@ impl Event {
             | Self::NoticeMoved { .. }
             | Self::ItemsTold { .. }
             | Self::ItemsUntold { .. }
+            | Self::BrowserKeyUsed { .. }
             | Self::KeyKept { .. }
             | Self::KeysForgotten => None,
         }
@@ -180,6 +185,9 @@ impl Event {
             | Self::TemplateRemoved { .. }
             | Self::TokenCreated { .. }
             | Self::TokenRevoked { .. }
+            | Self::CodeOffered { .. }
+            | Self::BrowserEnrolled { .. }
+            | Self::BrowserKeyUsed { .. }
             | Self::Sent { .. }
             | Self::Answered { .. }
             | Self::Marked { .. }
@@ -188,6 +196,8 @@ impl Event {
             | Self::NoticeMoved { .. }
             | Self::ItemsTold { .. }
             | Self::ItemsUntold { .. }
+            | Self::ItemPutOff { .. }
+            | Self::ItemShown { .. }
             | Self::WorkflowDelivered { .. }
             | Self::ConditionSet { .. }
             | Self::ConditionCleared { .. }
@@ -244,6 +254,9 @@ impl Event {
             Self::TemplateRemoved { .. } => "template_removed",
             Self::TokenCreated { .. } => "token_created",
             Self::TokenRevoked { .. } => "token_revoked",
+            Self::CodeOffered { .. } => "code_offered",
+            Self::BrowserEnrolled { .. } => "browser_enrolled",
+            Self::BrowserKeyUsed { .. } => "browser_key_used",
             Self::TurnStarted { .. } => "turn_started",
             Self::TurnEnded { .. } => "turn_ended",
             Self::Verified { .. } => "verified",
@@ -260,6 +273,8 @@ impl Event {
             Self::NoticeMoved { .. } => "notice_moved",
             Self::ItemsTold { .. } => "items_told",
             Self::ItemsUntold { .. } => "items_untold",
+            Self::ItemPutOff { .. } => "item_put_off",
+            Self::ItemShown { .. } => "item_shown",
             Self::Delivered { .. } => "delivered",
             Self::WorkflowDelivered { .. } => "workflow_delivered",
             Self::DeliveryMoved { .. } => "delivery_moved",

@@ -54,6 +54,8 @@ pub struct TurnResult {
     pub stream: Option<StoredObject>,
     /// The verdict on the program's output. The verdict has a kind, codes and a summary.
     pub verdict: Option<Json>,
+    /// The name of the model, as the program said it. `None` when the program named no model.
+    pub model: Option<String>,
 }
 
 /// The cost of one or several turns (runs of an agent's program). `None` means that a cost is unknown, which is not the
@@ -62,7 +64,12 @@ pub struct TurnResult {
 pub struct Spent {
     /// The cost in millionths of a US dollar.
     pub usd_micros: Option<u64>,
+    /// All tokens that the model read and wrote.
     pub tokens: Option<u64>,
+    /// The tokens that the model read, with those that came from a cache.
+    pub tokens_in: Option<u64>,
+    /// The tokens that the model wrote, with those of its thinking.
+    pub tokens_out: Option<u64>,
     pub ms: u64,
     pub turns: u32,
 }
@@ -144,8 +151,18 @@ impl Spent {
         Self {
             usd_micros: sum(self.usd_micros, other.usd_micros),
             tokens: sum(self.tokens, other.tokens),
+            tokens_in: sum(self.tokens_in, other.tokens_in),
+            tokens_out: sum(self.tokens_out, other.tokens_out),
             ms: self.ms.saturating_add(other.ms),
             turns: self.turns.saturating_add(other.turns),
         }
+    }
+
+    /// Returns the tokens that the model read and the tokens that it wrote. Returns `None` when the two numbers are less
+    /// than all tokens, because then some turns reported only their total.
+    pub fn tokens_apart(self) -> Option<(u64, u64)> {
+        let (read, written) = self.tokens_in.zip(self.tokens_out)?;
+        let is_all = self.tokens.is_none_or(|all| read.saturating_add(written) >= all);
+        is_all.then_some((read, written))
     }
 }

@@ -37,7 +37,7 @@ use crate::workspace::{Repository, Workspace};
 pub use answer::{AnswerMaps, LoadedAnswers, TypedQuestion};
 pub use need::{
     AgentIdNeed, ApprovalNeed, BoolNeed, Candidates, CheckpointNeed, FreedNeed, InboxNeed, Need, NumberNeed,
-    OpenEdgeNeed, TaskIdNeed, TaskRowNeed, UnmetNeed, WorkflowIdNeed,
+    OpenEdgeNeed, PutOffNeed, TaskIdNeed, TaskRowNeed, UnmetNeed, WorkflowIdNeed,
 };
 
 /// The loaded part of the state. A value `None` in a map means that the store looked for the row and the row does not

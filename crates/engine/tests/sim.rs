@@ -11,6 +11,8 @@ mod acts;
 mod approvals;
 #[path = "sim/asks.rs"]
 mod asks;
+#[path = "sim/browsers.rs"]
+mod browsers;
 #[path = "sim/check.rs"]
 mod check;
 #[path = "sim/claims.rs"]
@@ -37,6 +39,8 @@ mod machine;
 mod plans;
 #[path = "sim/protections.rs"]
 mod protections;
+#[path = "sim/put_offs.rs"]
+mod put_offs;
 #[path = "sim/recount.rs"]
 mod recount;
 #[path = "sim/tally.rs"]

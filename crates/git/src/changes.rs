@@ -102,6 +102,15 @@ pub async fn diff(
     Ok(ChangeDiff { bytes, is_cut })
 }
 
+/// Returns the tree (the id of all files) of a commit or tree. Returns `None` when the repository does not have it. The
+/// name must be a full hash.
+pub async fn tree_id(git: &Git, repository: &Path, name: &str) -> Result<Option<String>, GitProblem> {
+    check_whole(name)?;
+    let call = GitCall::read(repository, &["rev-parse", "--verify", "--quiet", "--end-of-options"]);
+    let output = call.and(format!("{name}^{{tree}}")).run(git).await?;
+    Ok(output.is_success().then(|| output.text()))
+}
+
 /// Returns the paths that differ between two commits or trees. The value with each path is true when the path exists in
 /// the second commit or tree.
 pub(crate) async fn changed_paths(
@@ -145,10 +154,16 @@ pub fn short(commit: &str) -> &str {
 }
 
 fn compare(repository: &Path, options: &[&str], from: &str, to: &str) -> Result<GitCall, GitProblem> {
-    let is_whole = |name: &str| name.len() >= 40 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if !is_whole(from) || !is_whole(to) {
-        return Err(GitProblem::input("commit", "must be the full hash of a commit or tree"));
-    }
+    check_whole(from)?;
+    check_whole(to)?;
     let arguments = [COMPARE, options, &["--end-of-options"]].concat();
     Ok(GitCall::read(repository, &arguments).and(from).and(to))
+}
+
+/// Refuses a name that is not a full hash, because git would also accept branches and expressions.
+fn check_whole(name: &str) -> Result<(), GitProblem> {
+    if name.len() >= 40 && name.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Ok(());
+    }
+    Err(GitProblem::input("commit", "must be the full hash of a commit or tree"))
 }

@@ -25,12 +25,13 @@ use serde::{Deserialize, Serialize};
 use crate::branch::Author;
 use crate::changes::ChangeSummary;
 
-pub use apply::land;
+pub use apply::{land, local_files};
 pub use plan::plan_landing;
 pub use push::{PushedBranch, push_branch};
 pub use refusal::LandingRefusal;
 pub use remote::compare_url;
 pub use undo::undo_landing;
+pub use worktree::LocalFiles;
 
 /// A request to merge the work of a branch into a branch of the person.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -18,6 +18,7 @@ mod init;
 mod log;
 mod manual;
 mod names;
+mod open;
 mod outline;
 mod plan;
 mod project;
@@ -159,6 +160,9 @@ enum StoredVerb {
     /// Start the agents and the server, and keep them until you press Ctrl-C
     #[command(after_long_help = up::HELP)]
     Up(up::UpArguments),
+    /// Connect your browser with the page of the running server, and open the page
+    #[command(after_long_help = open::HELP)]
+    Open(open::OpenArguments),
     /// Let an agent draft a plan for a goal, look at it, and start it
     #[command(after_long_help = plan::HELP)]
     Plan(plan::PlanArguments),
@@ -338,6 +342,7 @@ async fn with_store(named: Option<&str>, verb: StoredVerb) -> anyhow::Result<Exi
         StoredVerb::Serve(asked) => door::serve(office, &asked).await,
         StoredVerb::Run(asked) => run::run(&office, &asked).await,
         StoredVerb::Up(asked) => up::run(&office, &asked).await,
+        StoredVerb::Open(asked) => open::run(&office, &asked).await,
         StoredVerb::Plan(asked) => plan::run(&office, &asked).await,
         StoredVerb::Export { output } => transfer::export(store, output).await,
         StoredVerb::Import { input } => transfer::import(store, input).await,

@@ -1,6 +1,7 @@
 //! The `desk` module: takes a tool and its arguments, and returns a reply. MCP, HTTP and the command line all call it,
 //! so a tool does the same through each of them.
 
+mod adder;
 mod author;
 mod client_agents;
 mod execution;
@@ -33,6 +34,7 @@ use tokio_util::task::TaskTracker;
 use wire::json::Value;
 use wire::lifecycle::{self, Call, Effect, Tool, ToolError};
 
+pub use adder::{DeskAdder, NotAdded};
 pub use client_agents::ClientAgents;
 pub use seat::TurnSeat;
 

@@ -5,41 +5,63 @@
 //!                                                             ──> /api/v1/tools   api       ──────────────> Desk
 //!                                                             ──> /api/v1/events  events    ──> the log
 //!   /healthz, /readyz need no token
+//!   connection ── listen ──> guard: Host, Origin, rate of strangers ──> /api/v1/browser  browser ──> a browser's token
 //! ```
 
+mod acts;
 mod api;
 mod approvals;
+mod browser;
+mod difference;
 mod events;
+mod fields;
+mod graph;
 mod guard;
 mod health;
 mod intake;
+mod items;
+mod landing_problem;
 mod leash;
 mod limits;
 mod listen;
+mod merge;
 mod metrics;
+mod now;
 mod openapi;
 mod own;
+mod page;
 mod patience;
 mod problem;
+mod project_facts;
 mod replies;
+mod server_record;
+mod spend;
+mod task_page;
 mod tokens;
+mod turns;
+mod work_place;
 
 use std::io::Write as _;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::middleware;
 use axum::routing::{delete, get, post};
 use engine::token::Scope;
 pub use limits::HttpLimits;
+pub use server_record::ServerRecord;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use crate::desk::Desk;
 use crate::keeper::{Keeper, OwnSession};
 use crate::office::Office;
 use crate::reception::{Offer, Reception};
+use base::live::record::LiveRecord;
 use base::project::settings;
 use base::project::trust;
 use base::service::Service;
@@ -49,6 +71,12 @@ use mcp::Http;
 pub const PORT_DEFAULT: u16 = 4747;
 /// The name of the file with the token of the person who owns this machine.
 pub const TOKEN_FILE: &str = "token";
+
+/// The largest number of requests that read work with git at the same time. Each starts several processes; further
+/// requests wait.
+const GIT_READS_MAX: usize = 4;
+/// The longest time for which a server that stops waits for acts on work. After it, their git processes are ended.
+const ACTS_MAX: Duration = Duration::from_secs(30);
 
 /// The options of `handover serve` from its command line.
 #[derive(Debug, Clone)]
@@ -78,6 +106,12 @@ pub enum Unserved {
     Service(#[from] base::Error),
     #[error("lock the session file of this server")]
     Live(#[source] std::io::Error),
+    #[error("record the port of this server in {folder}")]
+    Record {
+        folder: String,
+        #[source]
+        cause: std::io::Error,
+    },
     #[error("serve")]
     Serve(#[source] std::io::Error),
 }
@@ -89,8 +123,13 @@ pub(crate) struct HttpState {
     guard: Arc<guard::Guard>,
     metrics: Arc<metrics::Metrics>,
     health: Arc<health::Health>,
+    facts: Arc<project_facts::KeptFacts>,
     intake: Arc<intake::Intake>,
     leashes: Arc<leash::Leashes>,
+    /// The acts that are done to their end, although their clients left.
+    acts: TaskTracker,
+    /// The permits that limit how many requests read work with git at the same time.
+    git_reads: Arc<Semaphore>,
     /// A cancellation token that is cancelled when the server stops. Then the event streams end.
     stopping: CancellationToken,
 }
@@ -132,6 +171,8 @@ pub struct HttpServer {
     pub token: PathBuf,
     listener: tokio::net::TcpListener,
     site: Site,
+    /// The record by which `handover open` finds this server. It is deleted when this value is dropped.
+    record: LiveRecord,
 }
 
 impl HttpServer {
@@ -156,12 +197,16 @@ impl HttpServer {
         let token = office.state.join(TOKEN_FILE);
         know_owner(office.desk.service(), &token).await?;
         let site = Site::new(office.desk.clone(), &settings, &ServeOptions { port: Some(port), ..wanted });
-        Ok(Self { port, token, listener, site })
+        let unrecorded = |cause| Unserved::Record { folder: office.live.display().to_string(), cause };
+        let record = ServerRecord::keep(&office.live, port, office.desk.service().now()).map_err(unrecorded)?;
+        Ok(Self { port, token, listener, site, record })
     }
 
     /// Serves until the future `stop` completes. Then finishes the accepted requests.
     pub async fn run(self, stop: impl Future<Output = ()>) {
-        self.site.run(self.listener, stop).await;
+        let Self { listener, site, record, .. } = self;
+        site.run(listener, stop).await;
+        drop(record);
     }
 }
 
@@ -205,8 +250,11 @@ impl Site {
         let door = Http::new(Arc::new(Reception::new(desk.clone(), &wanted.offer)), &door_settings);
         let shared = HttpState {
             health: Arc::new(health::Health::default()),
+            facts: Arc::default(),
             intake: Arc::new(intake::Intake::new(&limits)),
             leashes: Arc::new(leash::Leashes::new(desk.service().clone())),
+            acts: TaskTracker::new(),
+            git_reads: Arc::new(Semaphore::new(GIT_READS_MAX)),
             guard: Arc::new(guard),
             metrics: Arc::default(),
             stopping: CancellationToken::new(),
@@ -216,13 +264,27 @@ impl Site {
             .route("/api/v1/tools/{tool}", post(api::call))
             .route("/api/v1/workflows", get(api::workflows))
             .route("/api/v1/workflows/{id}", get(api::workflow))
-            .route("/api/v1/tasks", get(api::tasks))
+            .route("/api/v1/workflows/{id}/graph", get(graph::graph))
+            .route("/api/v1/workflows/{id}/diff", get(difference::of_workflow))
+            .route("/api/v1/workflows/{id}/merge", get(merge::look_at_workflow).post(merge::merge_workflow))
+            .route("/api/v1/tasks", get(api::tasks).post(acts::add_task))
             .route("/api/v1/tasks/{id}", get(api::task))
+            .route("/api/v1/tasks/{id}/{act}", post(acts::act))
+            .route("/api/v1/tasks/{id}/merge", get(merge::look_at_task).post(merge::merge_task))
+            .route("/api/v1/tasks/{id}/diff", get(difference::of_task))
+            .route("/api/v1/tasks/{id}/checks/{number}/output", get(turns::check))
+            .route("/api/v1/turns", get(turns::list))
+            .route("/api/v1/turns/{id}", get(turns::show))
+            .route("/api/v1/turns/{id}/transcript", get(turns::transcript))
             .route("/api/v1/agents", get(api::agents))
             .route("/api/v1/agents/{id}", get(api::agent))
             .route("/api/v1/inbox/{agent}", get(api::inbox))
             .route("/api/v1/log/{*topic}", get(api::log))
             .route("/api/v1/events", get(events::events))
+            .route("/api/v1/now", get(now::now))
+            .route("/api/v1/items/put-off", post(items::put_off))
+            .route("/api/v1/spend", get(spend::show))
+            .route("/api/v1/tasks/{id}/page", get(task_page::page))
             .route("/api/v1/approvals", get(approvals::list))
             .route("/api/v1/approvals/{id}", get(approvals::show))
             .route("/api/v1/approvals/{id}/{verb}", post(approvals::decide))
@@ -234,9 +296,14 @@ impl Site {
             .route_service("/mcp", door.clone())
             .fallback(problem::nowhere)
             .layer(middleware::from_fn_with_state(shared.clone(), guard::admit));
+        let page =
+            page::ADDRESSES.iter().fold(Router::new(), |router, address| router.route(address, get(page::index)));
         let router = Router::new()
             .route("/healthz", get(health::alive))
             .route("/readyz", get(health::ready))
+            .route("/assets/{name}", get(page::asset))
+            .merge(page)
+            .merge(browser::routes(&shared))
             .merge(inside)
             .layer(middleware::from_fn_with_state(shared.clone(), guard::check_place))
             .with_state(shared.clone());
@@ -253,5 +320,8 @@ impl Site {
             door.hurry();
         };
         listen::serve(listener, router, &limits, (stop, door.close())).await;
+        shared.acts.close();
+        // An act that is still being done moves a branch or changes a worktree, which takes a moment.
+        let _too_long = tokio::time::timeout(ACTS_MAX, shared.acts.wait()).await;
     }
 }

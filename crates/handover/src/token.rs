@@ -1,10 +1,12 @@
 //! Makes, finds and revokes the tokens for access over HTTP. The store keeps only hashes of their secrets.
 
+pub mod browser;
+
 use engine::agent::slug_of;
 use engine::command::Register;
 use engine::id::{AgentId, SessionId, TokenId};
 use engine::refusal::ElsewhereHome;
-use engine::token::{Scope, Token as Kept};
+use engine::token::{AccessTokenKind, Scope, Token as Kept};
 use engine::world::AgentIdNeed;
 use engine::{Caller, Command, DecisionStop, Refusal, Reply, Rights, Standing, Timestamp, identity, view};
 
@@ -31,6 +33,26 @@ pub struct ShownToken {
     pub agent: Option<AgentId>,
     pub created: Timestamp,
     pub revoked: Option<Timestamp>,
+    pub kind: AccessTokenKind,
+}
+
+impl ShownToken {
+    /// Returns the word for the kind of the token, as people read it.
+    pub fn kind_word(&self) -> &'static str {
+        match self.kind {
+            AccessTokenKind::Secret => "secret",
+            AccessTokenKind::EnrolmentCode => "code",
+            AccessTokenKind::BrowserKey { .. } => "browser",
+        }
+    }
+
+    /// Returns the last recorded use of a browser's key. Returns `None` for other tokens, whose use is not recorded.
+    pub fn used(&self) -> Option<Timestamp> {
+        match self.kind {
+            AccessTokenKind::BrowserKey { used } => Some(used),
+            AccessTokenKind::Secret | AccessTokenKind::EnrolmentCode => None,
+        }
+    }
 }
 
 /// The prefix of every secret. By this prefix, secret scanners recognise a Handover token that was committed to a
@@ -166,18 +188,16 @@ pub async fn revoke(service: &Service, token: TokenId) -> Result<(), Error> {
     }
 }
 
+/// Returns all tokens of agents, people and browsers. Leaves out the codes, which permit no calls and live for a minute.
 pub async fn list(service: &Service) -> Result<Vec<ShownToken>, Error> {
     let (mut all, mut after) = (Vec::new(), None);
+    let shown = |row: Kept| {
+        let Kept { id, name, scope, agent, created, revoked, kind, hash: _ } = row;
+        ShownToken { id, name, scope, agent, created, revoked, kind }
+    };
     loop {
         let page = service.view(move |world| view::tokens(world, after, 500)).await?;
-        all.extend(page.rows.into_iter().map(|Kept { id, name, scope, agent, created, revoked, .. }| ShownToken {
-            id,
-            name,
-            scope,
-            agent,
-            created,
-            revoked,
-        }));
+        all.extend(page.rows.into_iter().filter(|row| row.kind != AccessTokenKind::EnrolmentCode).map(shown));
         after = page.next;
         if after.is_none() {
             return Ok(all);
@@ -190,8 +210,9 @@ pub async fn known(service: &Service, token: TokenId) -> Result<Kept, Error> {
     service.view(move |world| world.token(token).cloned()).await
 }
 
-/// Returns the token that a secret belongs to, unless it is revoked.
+/// Returns the token that a secret belongs to, unless it is revoked. A code or a browser's key is not a secret, so a
+/// caller that sends one as its secret gets no token.
 pub async fn find(service: &Service, secret: &str) -> Result<Option<Kept>, Error> {
     let hash = hash(secret);
-    service.view(move |world| Ok(world.token_hashed(&hash)?.filter(|token| token.revoked.is_none()).cloned())).await
+    service.view(move |world| Ok(world.token_hashed(&hash)?.filter(|token| token.is_valid_secret()).cloned())).await
 }

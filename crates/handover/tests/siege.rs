@@ -14,6 +14,10 @@ mod approvals;
 mod bad_input;
 #[path = "siege/below.rs"]
 mod below;
+#[path = "siege/browser.rs"]
+mod browser;
+#[path = "siege/browser_link.rs"]
+mod browser_link;
 #[path = "proof/busy.rs"]
 mod busy;
 #[path = "siege/door.rs"]
@@ -46,6 +50,8 @@ mod serve;
 mod sessions;
 #[path = "siege/slow.rs"]
 mod slow;
+#[path = "siege/spend.rs"]
+mod spend;
 #[path = "support/stand_in.rs"]
 mod stand_in;
 #[path = "siege/stop.rs"]

@@ -215,6 +215,7 @@ impl HeldClaim {
             inherit: &self.environment,
             output_bytes_max: base::project::settings::team::LimitSettings::default().output_bytes,
             commit: tree.head.as_deref(),
+            kept_in: None,
         };
         let verification = VerificationOrder {
             service,

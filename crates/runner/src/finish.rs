@@ -163,7 +163,10 @@ impl FinishStage<'_> {
             author: author.as_deref(),
             contract: &contract,
             facts: &known,
-            place: run.shared.check_place(site, (&binary, &environment), commit.as_deref()),
+            place: verify::CheckPlace {
+                kept_in: Some(&run.shared.state),
+                ..run.shared.check_place(site, (&binary, &environment), commit.as_deref())
+            },
             project,
             pauses: true,
             caller: run.shared.caller(run.worker.agent),

@@ -86,7 +86,9 @@ impl LookTurns<'_> {
         // This channel would report that a cost limit is reached. It never gets a value, so no cost limit stops an
         // evaluator or a reviewer. The cost of the turn still counts against the task's limits for later turns.
         let (_never, within) = watch::channel(None);
-        let ran = program::run(&start, &mut SilentFollower { run, facts, turn }, run.cut(within)).await;
+        let mut follower = SilentFollower { run, facts, turn, order: &start.order };
+        // The future is boxed, because the futures of all stages of an attempt contain it.
+        let ran = Box::pin(program::run(&start, &mut follower, run.cut(within))).await;
         let ran = match ran {
             Ok(ran) => ran,
             Err(error) => {
@@ -107,16 +109,18 @@ struct SilentFollower<'a> {
     run: &'a AttemptRun,
     facts: &'a Facts,
     turn: TurnId,
+    order: &'a TurnOrder,
 }
 
 impl Follow for SilentFollower<'_> {
     fn heard(&mut self, heard: HeardEvent) {
-        if let HeardEvent::ToolCall { name } = heard {
-            self.run.tell(self.facts, RunEvent::Tool { turn: self.turn, name });
+        if let HeardEvent::ToolCall { name, call } = heard {
+            let title = adapter::tool_title(&name, &call, None, Some(&self.order.worktree));
+            self.run.tell(self.facts, RunEvent::Tool { turn: self.turn, name, title });
         }
     }
 
-    fn spent(&mut self, _: Option<adapter::SpentAmount<f64>>, _: Option<adapter::SpentAmount<u64>>) {}
+    fn spent(&mut self, _: Option<adapter::SpentAmount<f64>>, _: Option<adapter::SpentAmount<adapter::TokenUse>>) {}
 
     async fn permit(&mut self, _: PermissionQuestion) -> Permit {
         Permit::RejectOnce

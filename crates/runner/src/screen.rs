@@ -124,10 +124,10 @@ impl<W: Write> Screen<W> {
                 };
                 self.rows.insert(*turn, row);
             }
-            RunEvent::Tool { turn, name } => {
+            RunEvent::Tool { turn, title, .. } => {
                 if let Some(row) = self.rows.get_mut(turn) {
                     row.tools = row.tools.saturating_add(1);
-                    row.doing.clone_from(name);
+                    row.doing.clone_from(title);
                 }
             }
             RunEvent::Text { turn, text } => {

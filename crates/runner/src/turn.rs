@@ -301,16 +301,23 @@ impl Follow for TurnFollower<'_> {
     fn heard(&mut self, heard: HeardEvent) {
         let turn = self.turn;
         match heard {
-            HeardEvent::ToolCall { name } => self.attempt.tell(self.facts, RunEvent::Tool { turn, name }),
+            HeardEvent::ToolCall { name, call } => {
+                let title = adapter::tool_title(&name, &call, None, Some(self.worktree));
+                self.attempt.tell(self.facts, RunEvent::Tool { turn, name, title });
+            }
             HeardEvent::Text(text) => self.attempt.tell(self.facts, RunEvent::Text { turn, text }),
-            HeardEvent::Conversation(_) | HeardEvent::Progress => {}
+            HeardEvent::Conversation(_) | HeardEvent::ToolResult(_) | HeardEvent::Progress => {}
         }
     }
 
-    fn spent(&mut self, usd: Option<adapter::SpentAmount<f64>>, tokens: Option<adapter::SpentAmount<u64>>) {
-        let (usd_micros, tokens) = budget::amounts(usd, tokens, self.earlier);
+    fn spent(
+        &mut self,
+        usd: Option<adapter::SpentAmount<f64>>,
+        tokens: Option<adapter::SpentAmount<adapter::TokenUse>>,
+    ) {
+        let now = budget::amounts(usd, tokens, self.earlier);
+        let (usd_micros, tokens) = (now.usd_micros, now.tokens);
         self.attempt.tell(self.facts, RunEvent::Spent { turn: self.turn, usd_micros, tokens });
-        let now = Spent { usd_micros, tokens, ms: 0, turns: 0 };
         let over = self.bounds.over(self.facts.spent.and(now));
         let over = over.or_else(|| self.bounds_workflow.over(self.facts.spent_workflow.and(now)));
         if let Some(over) = over {

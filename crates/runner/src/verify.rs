@@ -29,6 +29,7 @@ pub use contract::{Unresolved, VerifiedContract, resolve, survey};
 pub use evaluation::{Criterion, EvaluatorQuestion, Judgement, ask, judge};
 pub use evidence::{
     CheckEnded, CheckResult, Evaluation, EvidenceCode, JudgedOutput, VerificationEvidence, VerificationProblem,
+    plain_tail,
 };
 pub use mechanical::{VerificationProgress, Verified, verify};
 pub use reference::{FoundReference, TurnFacts, find};

@@ -4,6 +4,7 @@
 //! The checks compare a store with [`engine::tables::Tables`], the in-memory tables of the engine. The same commands
 //! run on both. The store must give the same answers and end with the same state as these tables.
 
+mod browsers;
 mod chance;
 mod commands;
 mod conversations;

@@ -5,7 +5,7 @@ use crate::fault::Fault;
 use crate::sql::SqlDialect;
 
 /// The number of the database schema that this program reads and writes.
-pub(crate) const SCHEMA: i64 = 14;
+pub(crate) const SCHEMA: i64 = 16;
 
 const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0001_core.sql"),
@@ -22,6 +22,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0012_first_hour.sql"),
     include_str!("migrations/0013_told_items.sql"),
     include_str!("migrations/0014_branch.sql"),
+    include_str!("migrations/0015_browsers.sql"),
+    include_str!("migrations/0016_spend.sql"),
 ];
 
 /// Returns the scripts that bring a database from schema `found` to [`SCHEMA`]. Each script comes with the number of

@@ -68,11 +68,10 @@ fn push(write: Write, ops: &mut Vec<Op>) -> Result<(), Fault> {
         Write::Detach(workflow, repository) => run(sql::DETACH, vec![text(workflow), text(repository)]),
         Write::Template(template) => ops.push(Op::Insert(&table::TEMPLATE, vec![row::template(&template)?])),
         Write::DropTemplate(id) => run(sql::DROP_TEMPLATE, vec![text(id)]),
-        Write::Token(token) => run(sql::PUT_TOKEN, row::token(&token)),
+        Write::Token(token) => run(sql::PUT_TOKEN, row::token::token(&token)),
+        Write::DropToken(id) => run(sql::DROP_TOKEN, vec![text(id)]),
         Write::Turn(turn) => run(sql::turn::PUT_TURN, row::turn::turn(&turn)),
-        Write::Verification(found) => {
-            ops.push(Op::Insert(&table::VERIFICATION, vec![row::turn::verification(&found)]));
-        }
+        Write::Verification(found) => ops.push(Op::Insert(&table::VERIFICATION, vec![row::turn::verification(&found)])),
         Write::Reminder(row) => run(sql::turn::PUT_REMINDER, row::turn::reminder(&row)),
         Write::DropReminders(conversation) => run(sql::turn::DROP_REMINDERS, vec![conversation.into()]),
         Write::Runner(runner) => run(sql::turn::PUT_RUNNER, row::turn::runner(&runner)),
@@ -88,6 +87,8 @@ fn push(write: Write, ops: &mut Vec<Op>) -> Result<(), Fault> {
         Write::Notice(notice) => run(sql::turn::PUT_NOTICE, row::turn::notice(&notice)),
         Write::ToldItem(row) => run(sql::turn::PUT_TOLD_ITEM, row::turn::told_item(&row)),
         Write::DropToldItem(way, item) => run(sql::turn::DROP_TOLD_ITEM, vec![way.as_str().into(), item.into()]),
+        Write::PutOff(row) => run(sql::turn::PUT_PUT_OFF, row::turn::put_off(&row)),
+        Write::DropPutOff(item) => run(sql::turn::DROP_PUT_OFF, vec![item.into()]),
         Write::Condition(row) => run(sql::delivery::PUT_CONDITION, row::delivery::condition(&row)),
         Write::DropCondition(kind, subject) => {
             run(sql::delivery::DROP_CONDITION, vec![kind.as_str().into(), subject.into()]);

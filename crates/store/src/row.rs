@@ -3,6 +3,7 @@
 pub(crate) mod delivery;
 mod place;
 pub(crate) mod review;
+pub(crate) mod token;
 pub(crate) mod turn;
 
 use engine::agent::{Agent, Origin};
@@ -12,7 +13,6 @@ use engine::inbox::{Mailbox, MailboxOwner, Message, MessageDraft, MessageKind, M
 use engine::key::{KeyId, StoredKey};
 use engine::task::{BlockKind, Lease, Priority, Status, Task, TaskBlock, TaskDetail, TaskState};
 use engine::template::Template;
-use engine::token::{Scope, Token};
 use engine::workflow::{Lock, PlanDraft, Workflow, WorkflowDetail, WorkflowStatus};
 use engine::{Actor, Millis};
 
@@ -418,33 +418,6 @@ pub(crate) fn read_template(row: Vec<SqlValue>) -> Result<Template, Fault> {
         description: row.maybe_text()?,
         body: row.value()?,
         created: row.time()?,
-    })
-}
-
-pub(crate) fn token(row: &Token) -> Vec<SqlValue> {
-    let (scope, agent) = (row.scope.as_str().into(), optional(row.agent));
-    vec![
-        text(row.id),
-        (&row.name).into(),
-        (&row.hash).into(),
-        scope,
-        agent,
-        row.created.into(),
-        row.revoked.map_or(SqlValue::Null, SqlValue::from),
-    ]
-}
-
-pub(crate) fn read_token(row: Vec<SqlValue>) -> Result<Token, Fault> {
-    let mut columns = Columns::new("token", row);
-    let row = &mut columns;
-    Ok(Token {
-        id: row.parsed()?,
-        name: row.text()?,
-        hash: row.text()?,
-        scope: row.word(Scope::parse)?,
-        agent: row.maybe_parsed()?,
-        created: row.time()?,
-        revoked: row.maybe_time()?,
     })
 }
 

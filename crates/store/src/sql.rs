@@ -89,9 +89,10 @@ pub(crate) const TEMPLATE: &str = "SELECT id, name, description, body, created F
 pub(crate) const TEMPLATE_NAMED: &str = "SELECT id FROM template WHERE name = $1";
 pub(crate) const KEPT_ANSWER: &str = "SELECT owner, act, idempotency_key, fingerprint, answer, until FROM kept_answer \
      WHERE owner = $1 AND act = $2 AND idempotency_key = $3";
-pub(crate) const TOKEN: &str = "SELECT id, name, hash, scope, agent, created, revoked FROM token WHERE id = $1";
+pub(crate) const TOKEN: &str =
+    "SELECT id, name, hash, scope, agent, created, revoked, kind, used FROM token WHERE id = $1";
 pub(crate) const TOKEN_HASHED: &str =
-    "SELECT id, name, hash, scope, agent, created, revoked FROM token WHERE hash = $1";
+    "SELECT id, name, hash, scope, agent, created, revoked, kind, used FROM token WHERE hash = $1";
 pub(crate) const TOPIC: &str = "SELECT name, seq, hash, at FROM topic WHERE name = $1";
 
 pub(crate) const LAST_TASK_NUMBER: &str = "SELECT value FROM counter WHERE name = 'task_number'";
@@ -208,6 +209,7 @@ pub(crate) const DROP_TASK: &[&str] = &[
 ];
 pub(crate) const DETACH: &str = "DELETE FROM attachment WHERE workflow = $1 AND repository = $2";
 pub(crate) const DROP_TEMPLATE: &str = "DELETE FROM template WHERE id = $1";
+pub(crate) const DROP_TOKEN: &str = "DELETE FROM token WHERE id = $1";
 pub(crate) const ANSWERED: &str = "UPDATE message SET answer = $1 WHERE id = $2";
 pub(crate) const MARK: &str = "UPDATE message SET state = $1, state_at = $2 WHERE id = $3";
 /// Deletes the idempotency keys of an agent. The owner of such a key begins with the agent's id and a space. In ASCII,
@@ -251,8 +253,9 @@ pub(crate) const PUT_REPOSITORY: &str = "INSERT INTO repository (id, path, name,
 pub(crate) const PUT_KEPT_ANSWER: &str = "INSERT INTO kept_answer (owner, act, idempotency_key, fingerprint, answer, until) \
      VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (owner, act, idempotency_key) DO UPDATE SET \
      fingerprint = excluded.fingerprint, answer = excluded.answer, until = excluded.until";
-pub(crate) const PUT_TOKEN: &str = "INSERT INTO token (id, name, hash, scope, agent, created, revoked) \
-     VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (id) DO UPDATE SET revoked = excluded.revoked";
+pub(crate) const PUT_TOKEN: &str = "INSERT INTO token (id, name, hash, scope, agent, created, revoked, kind, used) \
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (id) DO UPDATE SET name = excluded.name, \
+     revoked = excluded.revoked, used = excluded.used";
 pub(crate) const PUT_TOPIC: &str = "INSERT INTO topic (name, seq, hash, at) VALUES ($1, $2, $3, $4) \
      ON CONFLICT (name) DO UPDATE SET seq = excluded.seq, hash = excluded.hash, at = excluded.at";
 

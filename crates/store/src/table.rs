@@ -76,10 +76,10 @@ tables! {
     REPOSITORY = "repository" by "id" { id path name created actor }
     ATTACHMENT = "attachment" by "workflow, repository" { workflow repository added }
     TEMPLATE = "template" by "id" { id name description body created }
-    TOKEN = "token" by "id" { id name hash scope agent created revoked }
+    TOKEN = "token" by "id" { id name hash scope agent created revoked kind used }
     TURN = "turn" by "id" {
         id task workflow agent attempt number purpose adapter runner started ended ending reason conversation usd_micros
-        tokens ms turns tool_calls stream stream_bytes verdict
+        tokens ms turns tool_calls stream stream_bytes verdict tokens_in tokens_out model
     }
     VERIFICATION = "verification" by "task, number" {
         task number workflow attempt turn actor mechanical semantic output_ref evidence at
@@ -99,13 +99,14 @@ tables! {
     }
     REVIEW_ROUND = "review_round" by "review, number" {
         review number tries turn media_type artifact_ref request request_bytes started status host until ended confidence
-        summary found response response_bytes code usd_micros tokens ms turns
+        summary found response response_bytes code usd_micros tokens ms turns tokens_in tokens_out
     }
     FINDING = "finding" by "review, name" {
         review name number round aspect description recommendation status actor decided code explanation told
     }
     NOTICE = "notice" by "approval, channel" { approval channel tries next problem }
     TOLD_ITEM = "told_item" by "way, item" { way item at }
+    PUT_OFF = "put_off" by "item" { item until actor }
     DELIVERY = "delivery" by "task" {
         task workflow attempt agent check_outcome check_why check_text check_run check_of check_ms branch base_branch base
         commit_id tree files added removed tries state merged_into before_commit result_commit actor decided kept_as

@@ -225,16 +225,24 @@ const SINCE: &[&str] = &[
     "DROP TABLE told_item; UPDATE handover_meta SET value = 12 WHERE name = 'schema'",
     "DROP INDEX workflow_branch; ALTER TABLE workflow DROP COLUMN branch; \
      UPDATE handover_meta SET value = 13 WHERE name = 'schema'",
+    "ALTER TABLE token DROP COLUMN used; ALTER TABLE token DROP COLUMN kind; \
+     UPDATE handover_meta SET value = 14 WHERE name = 'schema'",
+    "DROP TABLE put_off; DROP INDEX turn_started; ALTER TABLE turn DROP COLUMN tokens_in; \
+     ALTER TABLE turn DROP COLUMN tokens_out; ALTER TABLE turn DROP COLUMN model; \
+     ALTER TABLE review_round DROP COLUMN tokens_in; ALTER TABLE review_round DROP COLUMN tokens_out; \
+     UPDATE handover_meta SET value = 15 WHERE name = 'schema'",
 ];
 /// The numbers of the database schemas whose migration changes only rows and no table.
 const ONLY_ROWS: &[usize] = &[10];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_of_an_older_schema_is_brought_up_to_date() {
-    // Compare tables only by name, but indexes by their SQL text: the SQL text of a table changes when a column is
-    // dropped and added again.
+    // Compare tables by their names and columns, but indexes by their SQL text: the SQL text of a table changes when a
+    // column is dropped and added again.
     let schema = |connection: &Connection| -> Vec<String> {
-        let text = "SELECT name || CASE type WHEN 'index' THEN ' ' || coalesce(sql, '') ELSE '' END FROM sqlite_master ORDER BY name";
+        let text = "SELECT name || ' ' || CASE type WHEN 'index' THEN coalesce(sql, '') ELSE coalesce((SELECT \
+             group_concat(found.name) FROM pragma_table_info(sqlite_master.name) found), '') END \
+             FROM sqlite_master ORDER BY name";
         let mut all = must(connection.prepare(text), "prepare");
         let rows = must(all.query_map([], |row| row.get(0)), "query");
         rows.map(|row| must(row, "a name")).collect()
@@ -358,4 +366,76 @@ async fn planned(store: &dyn Store) -> (WorkflowId, engine::id::TaskId) {
     let set = act(store, &StoreOrder::new(person(), command, 1, 3 << 64)).await;
     assert!(set.reply.is_ok(), "{set:?}");
     (workflow, task)
+}
+
+/// The kinds of tokens that the database refuses: an unknown kind, a key without its last use, a secret with one, and a
+/// code or a key that belongs to an agent or has another scope than person.
+const IMPOSSIBLE_TOKENS: &[&str] = &[
+    "'person', NULL, 'nonsense', NULL",
+    "'person', NULL, 'browser_key', NULL",
+    "'person', NULL, 'secret', 1",
+    "'person', NULL, 'enrolment_code', 1",
+    "'agent', NULL, 'enrolment_code', NULL",
+    "'admin', NULL, 'browser_key', 1",
+    "'person', 'ag_000000000000', 'browser_key', 1",
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_has_exactly_the_columns_of_its_kind() {
+    let folder = must(tempfile::tempdir(), "a folder");
+    let path = folder.path().join("a.db");
+    drop(open(&path).await);
+    let file = foreign(&path);
+    let insert = |id: &str, values: &str| {
+        file.execute_batch(&format!(
+            "INSERT INTO token (id, name, hash, created, scope, agent, kind, used) VALUES ('{id}', 'n', '{id}', 1, {values})"
+        ))
+    };
+    for values in IMPOSSIBLE_TOKENS {
+        assert!(insert("bad", values).is_err(), "{values} was stored");
+    }
+    must(insert("tok_1", "'agent', NULL, 'secret', NULL"), "a secret");
+    must(insert("tok_2", "'person', NULL, 'enrolment_code', NULL"), "a code");
+    must(insert("tok_3", "'person', NULL, 'browser_key', 1"), "a key");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_an_ended_turn_has_tokens_and_a_model() {
+    let folder = must(tempfile::tempdir(), "a folder");
+    let path = folder.path().join("a.db");
+    drop(open(&path).await);
+    let file = foreign(&path);
+    let insert = |id: &str, values: &str| {
+        file.execute_batch(&format!(
+            "INSERT INTO turn (id, task, workflow, agent, attempt, number, purpose, adapter, runner, started, ended, ending, \
+             tokens_in, tokens_out, model) VALUES ('{id}', 'tk', 'wf', 'ag', 1, 1, 'first', 'claude', 'here', 1, {values})"
+        ))
+    };
+    let impossible = [
+        "NULL, NULL, 1, NULL, NULL",
+        "NULL, NULL, NULL, 1, NULL",
+        "NULL, NULL, NULL, NULL, 'opus'",
+        "2, 'finished', -1, NULL, NULL",
+        "2, 'finished', NULL, -1, NULL",
+    ];
+    for values in impossible {
+        assert!(insert("bad", values).is_err(), "{values} was stored");
+    }
+    must(insert("tn_1", "NULL, NULL, NULL, NULL, NULL"), "a running turn");
+    must(insert("tn_2", "2, 'finished', 1, 2, 'opus'"), "a turn that ended");
+    must(insert("tn_3", "2, 'finished', NULL, NULL, NULL"), "a turn of an older version");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn turns_of_a_time_range_are_found_by_an_index() {
+    let folder = must(tempfile::tempdir(), "a folder");
+    let path = folder.path().join("a.db");
+    drop(open(&path).await);
+    let file = foreign(&path);
+    let query = "EXPLAIN QUERY PLAN SELECT id FROM turn WHERE started >= 1 AND (started, id) < (9, 'tn') \
+         ORDER BY started DESC, id DESC LIMIT 500";
+    let mut rows = must(file.prepare(query), "prepare");
+    let plan: Vec<String> =
+        must(rows.query_map([], |row| row.get("detail")), "query").map(|row| must(row, "a step")).collect();
+    assert!(plan.len() == 1 && plan[0].contains("turn_started"), "{plan:?}");
 }

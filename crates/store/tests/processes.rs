@@ -76,7 +76,7 @@ impl Other {
 
     /// Stops the process and waits until none of its threads runs. A thread on another processor continues for a moment
     /// after the signal was sent, and may release a lock in this moment.
-    fn stop(&self) {
+    async fn stop(&self) {
         self.signal("-STOP");
         let (threads, began) = (format!("/proc/{}/task", self.child.id()), now());
         let is_stopped = |thread: std::fs::DirEntry| {
@@ -86,7 +86,7 @@ impl Other {
         };
         while !must(std::fs::read_dir(&threads), "the threads").flatten().all(is_stopped) {
             assert!(began.elapsed() < Duration::from_secs(30), "the process does not stop");
-            std::thread::sleep(Duration::from_millis(1));
+            tokio::time::sleep(Duration::from_millis(1)).await;
         }
     }
 
@@ -349,7 +349,7 @@ async fn a_stopped_process_is_a_fault_after_a_bound_and_nothing_once_it_goes_on(
     // Stop the child process at random moments until it stops in the middle of a transaction.
     let mut tries = 0;
     loop {
-        other.stop();
+        other.stop().await;
         if queue.try_lock().is_err() {
             break;
         }

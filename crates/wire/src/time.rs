@@ -38,6 +38,15 @@ pub struct Instant {
     fraction: String,
 }
 
+impl Instant {
+    /// Returns the time in whole milliseconds. Further digits of the fraction are cut off.
+    pub fn timestamp(&self) -> Timestamp {
+        let digits = self.fraction.bytes().chain(std::iter::repeat(b'0')).take(3);
+        let ms = digits.fold(0, |ms, digit| ms * 10 + i64::from(digit - b'0'));
+        Timestamp(self.seconds.saturating_mul(1_000).saturating_add(ms))
+    }
+}
+
 fn instant(text: &str) -> Option<Instant> {
     let bytes = text.as_bytes();
     let (head, rest) = (bytes.get(..19)?, bytes.get(19..)?);
@@ -114,14 +123,15 @@ mod tests {
     }
 
     #[test]
-    fn milliseconds_become_dates() {
+    fn milliseconds_become_dates_and_dates_become_milliseconds() {
         for (ms, text) in [
             (0, "1970-01-01T00:00:00.000Z"),
             (-1, "1969-12-31T23:59:59.999Z"),
             (951_782_400_000, "2000-02-29T00:00:00.000Z"),
             (1_798_761_599_999, "2026-12-31T23:59:59.999Z"),
         ] {
-            assert_eq!(DateTime::from_timestamp(Timestamp(ms)).map(|time| time.to_string()).as_deref(), Some(text));
+            let time = DateTime::from_timestamp(Timestamp(ms)).unwrap();
+            assert_eq!((time.as_str(), time.instant().timestamp()), (text, Timestamp(ms)));
         }
     }
 }

@@ -1,15 +1,17 @@
 //! Collects facts from an agent program's output while it arrives: the answer so far, the token and tool counts, and
 //! the warnings.
 
-use super::said::{AgentEnd, Exit, HeardEvent, SpentAmount, TurnSaid};
+use super::said::{AgentEnd, Exit, HeardEvent, SpentAmount, TokenUse, TurnSaid};
 use super::stream::head;
+use super::tool::{NAME_BYTES_MAX, ToolCallDetail, ToolCallResult};
 
 /// The longest answer of an agent's program that is kept, in bytes. Of a longer answer only the end is kept, because
 /// Handover looks for the agent's report only there. The limit leaves room for a report and a few files.
 const TEXT_BYTES_MAX: usize = 4 << 20;
 /// The longest text of an agent that a live view shows in one line, in bytes. A longer text is cut.
 const SHOWN_BYTES_MAX: usize = 400;
-const NAME_BYTES_MAX: usize = 200;
+/// The longest text of an agent that a transcript shows in one piece, in bytes. A longer text is cut.
+const WHOLE_BYTES_MAX: usize = 64 << 10;
 const REASON_BYTES_MAX: usize = 2000;
 const WARNINGS_MAX: usize = 16;
 
@@ -33,13 +35,22 @@ pub(super) struct Account {
     text: String,
     text_cut: bool,
     tool_calls: u32,
-    tokens: Option<SpentAmount<u64>>,
+    tokens: Option<SpentAmount<TokenUse>>,
     usd: Option<SpentAmount<f64>>,
+    model: Option<String>,
     warnings: Vec<String>,
     heard: Vec<HeardEvent>,
+    /// True if the reported texts are for a transcript. Then they are not cut for one line of a live view, and the pieces
+    /// of one message are joined.
+    is_transcript: bool,
 }
 
 impl Account {
+    /// Returns an account whose reported texts are for a transcript.
+    pub(super) fn for_transcript() -> Self {
+        Self { is_transcript: true, ..Self::default() }
+    }
+
     /// Records the id of the program's conversation. Only the first id is kept, because some programs repeat it in
     /// every line. An id that could be read as an option is ignored, because a later run of the program gets the id as
     /// an argument.
@@ -52,17 +63,31 @@ impl Account {
         }
     }
 
-    pub(super) fn spent(&self) -> (Option<SpentAmount<f64>>, Option<SpentAmount<u64>>) {
+    pub(super) fn spent(&self) -> (Option<SpentAmount<f64>>, Option<SpentAmount<TokenUse>>) {
         (self.usd, self.tokens)
     }
 
     /// Adds text to the answer that is collected from the program's output, without a line break before it.
     pub(super) fn chunk(&mut self, text: &str) {
+        self.add(text);
+        match self.heard.last_mut() {
+            Some(HeardEvent::Text(last)) if self.is_transcript && last.len() + text.len() <= WHOLE_BYTES_MAX => {
+                last.push_str(text);
+            }
+            Some(_) | None => self.report_text(text),
+        }
+    }
+
+    fn add(&mut self, text: &str) {
         self.text.push_str(text);
         if self.text.len() > 2 * TEXT_BYTES_MAX {
             self.shorten();
         }
-        self.heard.push(HeardEvent::Text(head(text, SHOWN_BYTES_MAX).to_owned()));
+    }
+
+    fn report_text(&mut self, text: &str) {
+        let most = if self.is_transcript { WHOLE_BYTES_MAX } else { SHOWN_BYTES_MAX };
+        self.heard.push(HeardEvent::Text(head(text, most).to_owned()));
     }
 
     /// Adds a separate text, on a new line, to the answer that is collected from the program's output.
@@ -70,19 +95,38 @@ impl Account {
         if !self.text.is_empty() {
             self.text.push('\n');
         }
-        self.chunk(text);
+        self.add(text);
+        self.report_text(text);
     }
 
-    /// Counts a tool call and clears the text, because text before a tool call is not the answer.
-    pub(super) fn tool_call(&mut self, name: &str) {
-        self.text.clear();
-        self.inner_tool_call(name);
+    /// Counts a tool call, reports it, and clears the text, because text before a tool call is not the answer.
+    pub(super) fn tool_call(&mut self, name: &str, call: ToolCallDetail) {
+        self.count_call();
+        self.report_call(name, call);
     }
 
-    /// Counts a tool call that a sub-agent made. The answer text is kept, because it belongs to the agent itself.
-    pub(super) fn inner_tool_call(&mut self, name: &str) {
+    /// Counts and reports a tool call that a sub-agent made. The answer text is kept, because it belongs to the agent
+    /// itself.
+    pub(super) fn inner_tool_call(&mut self, name: &str, call: ToolCallDetail) {
         self.tool_calls = self.tool_calls.saturating_add(1);
-        self.heard.push(HeardEvent::ToolCall { name: head(name, NAME_BYTES_MAX).to_owned() });
+        self.report_call(name, call);
+    }
+
+    /// Counts a tool call that is reported later, when the program has shown its input. Clears the text, because text
+    /// before a tool call is not the answer.
+    pub(super) fn count_call(&mut self) {
+        self.text.clear();
+        self.tool_calls = self.tool_calls.saturating_add(1);
+    }
+
+    /// Reports a tool call that was counted before.
+    pub(super) fn report_call(&mut self, name: &str, call: ToolCallDetail) {
+        let name = head(name, NAME_BYTES_MAX).to_owned();
+        self.heard.push(HeardEvent::ToolCall { name, call: call.bounded() });
+    }
+
+    pub(super) fn tool_result(&mut self, result: ToolCallResult) {
+        self.heard.push(HeardEvent::ToolResult(result.bounded()));
     }
 
     /// Replaces the collected text, for example by the final answer that the program states at the end.
@@ -97,16 +141,25 @@ impl Account {
         }
     }
 
-    pub(super) fn tokens(&mut self, tokens: SpentAmount<u64>) {
+    pub(super) fn tokens(&mut self, tokens: SpentAmount<TokenUse>) {
         self.tokens = Some(tokens);
     }
 
-    pub(super) fn add_tokens(&mut self, more: u64) {
-        let so_far = match self.tokens {
-            Some(SpentAmount::ThisTurn(tokens)) => tokens,
-            Some(SpentAmount::WholeConversation(_)) | None => 0,
+    pub(super) fn add_tokens(&mut self, more: TokenUse) {
+        let sum = match self.tokens {
+            Some(SpentAmount::ThisTurn(tokens)) => tokens.and(more),
+            Some(SpentAmount::WholeConversation(_)) | None => more,
         };
-        self.tokens = Some(SpentAmount::ThisTurn(so_far.saturating_add(more)));
+        self.tokens = Some(SpentAmount::ThisTurn(sum));
+    }
+
+    /// Records the name of the model. The last name is kept, because a program can change its model. A name that does
+    /// not fit into one line of a table is ignored.
+    pub(super) fn model(&mut self, name: &str) {
+        let name = name.trim();
+        if !name.is_empty() && name.len() <= NAME_BYTES_MAX && !name.chars().any(char::is_control) {
+            self.model = Some(name.to_owned());
+        }
     }
 
     pub(super) fn usd(&mut self, usd: SpentAmount<f64>) {
@@ -148,6 +201,7 @@ impl Account {
             tool_calls: self.tool_calls,
             tokens: self.tokens,
             usd: self.usd,
+            model: self.model,
             end,
             warnings: self.warnings,
         }

@@ -9,11 +9,13 @@
 //! We do not use the protocol's own crate: its queues are unbounded, and it treats an update of an unknown kind as an
 //! error. Handover needs only eight messages of the protocol.
 
+mod calls;
 mod message;
 mod overheard;
 mod peer;
 mod permit;
 mod talk;
+mod usage;
 
 use super::order::{ProgramInput, ProgramLaunch, TurnOrder, Unlaunchable};
 

@@ -5,12 +5,14 @@
 //! conversation keeps its first system prompt unless an option says otherwise.
 
 mod events;
+mod tools;
 
 use serde_json::json;
 
 use super::order::{McpServerLaunch, Permissions, ProgramInput, ProgramLaunch, TurnOrder, Unlaunchable};
 
 pub(super) use events::ClaudeEvents;
+pub(super) use tools::{exit_code, runs_on};
 
 pub(super) fn launch(order: &TurnOrder) -> Result<ProgramLaunch, Unlaunchable> {
     let mut launch = order.start()?;

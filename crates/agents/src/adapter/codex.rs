@@ -3,7 +3,9 @@
 //! Signs that mislead: items of the type `error` are only warnings, and the token usage of a resumed turn includes all
 //! earlier turns.
 
+mod command;
 mod events;
+mod tools;
 
 use super::order::{McpServerLaunch, Permissions, ProgramHome, ProgramInput, ProgramLaunch, TurnOrder, Unlaunchable};
 

@@ -1,7 +1,7 @@
 //! Reads the output of an agent program, in the event format of that program.
 
 use super::account::{Account, EventVerdict};
-use super::said::{Exit, HeardEvent, SpentAmount, TurnSaid};
+use super::said::{Exit, HeardEvent, SpentAmount, TokenUse, TurnSaid};
 use super::stream::LineBuffer;
 use super::{AdapterKind, acp, claude, codex, exec, gemini, opencode};
 
@@ -36,13 +36,19 @@ impl Listener {
         Self { lines: LineBuffer::default(), account: Account::default(), dialect }
     }
 
+    /// Returns a reader whose texts are for a transcript: they are not cut for one line of a live view, and the pieces of
+    /// one message are joined.
+    pub fn for_transcript(kind: AdapterKind) -> Self {
+        Self { account: Account::for_transcript(), ..Self::new(kind) }
+    }
+
     pub fn feed(&mut self, bytes: &[u8]) -> Vec<HeardEvent> {
         self.lines.feed(bytes, |line| self.dialect.line(line, &mut self.account));
         self.account.take_heard()
     }
 
     /// Returns the costs (dollars and tokens) that the program has stated so far.
-    pub fn spent(&self) -> (Option<SpentAmount<f64>>, Option<SpentAmount<u64>>) {
+    pub fn spent(&self) -> (Option<SpentAmount<f64>>, Option<SpentAmount<TokenUse>>) {
         self.account.spent()
     }
 

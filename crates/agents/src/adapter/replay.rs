@@ -16,7 +16,7 @@ pub fn replay(adapter: &str, mut written: impl std::io::Read) -> std::io::Result
         let count = written.read(&mut bytes)?;
         let Some(fresh) = bytes.get(..count).filter(|fresh| !fresh.is_empty()) else { break };
         for heard in listener.feed(fresh) {
-            let HeardEvent::ToolCall { name } = heard else { continue };
+            let HeardEvent::ToolCall { name, .. } = heard else { continue };
             if let Some((_, count)) = calls.iter_mut().find(|(known, _)| *known == name) {
                 *count = count.saturating_add(1);
             } else if calls.len() < CALLS_MAX {

@@ -1,12 +1,19 @@
 //! Declares the events that a turn (one run of an agent's program) reports while it runs, and the report at its end.
 
-/// An event of a running program. Texts and names are cut to the length that one line of a live view shows.
+use super::tool::{ToolCallDetail, ToolCallResult};
+
+/// An event of a running program. Texts and names are cut to a fixed length.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HeardEvent {
     Conversation(String),
+    /// The program called a tool. Each call is reported once.
     ToolCall {
+        /// The tool's name in the client's own words.
         name: String,
+        call: ToolCallDetail,
     },
+    /// A tool call ended. Some streams have no results, and a killed tool has none.
+    ToolResult(ToolCallResult),
     Text(String),
     /// The program printed something that shows that it is alive, but that a live view does not show.
     Progress,
@@ -21,10 +28,39 @@ pub struct TurnSaid {
     /// The program's answer: all text after its last tool call.
     pub text: String,
     pub tool_calls: u32,
-    pub tokens: Option<SpentAmount<u64>>,
+    pub tokens: Option<SpentAmount<TokenUse>>,
     pub usd: Option<SpentAmount<f64>>,
+    /// The name of the model that answered, in the program's own words. None when the program named no model.
+    pub model: Option<String>,
     pub end: AgentEnd,
     pub warnings: Vec<String>,
+}
+
+/// The tokens that a program reported. `input` is the part that the model read, with the part that came from a cache;
+/// `output` is the part that it wrote, with its thinking. Both are None when the program reported only the total.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TokenUse {
+    pub total: u64,
+    pub input: Option<u64>,
+    pub output: Option<u64>,
+}
+
+impl TokenUse {
+    /// Returns the tokens of a program that reported input and output.
+    pub fn apart(input: u64, output: u64) -> Self {
+        Self { total: input.saturating_add(output), input: Some(input), output: Some(output) }
+    }
+
+    /// Returns the sum of two reports. Input and output are known only if both reports have them.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        let sum = |left: Option<u64>, right: Option<u64>| Some(left?.saturating_add(right?));
+        Self {
+            total: self.total.saturating_add(other.total),
+            input: sum(self.input, other.input),
+            output: sum(self.output, other.output),
+        }
+    }
 }
 
 /// An amount of tokens or dollars, and the turns (runs of an agent's program) that it covers. Some programs state the

@@ -8,3 +8,5 @@ mod permits;
 mod recorded;
 mod replay;
 mod talks;
+mod tool_bounds;
+mod tools;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::{Display, Write};
 
-use agents::adapter::{AgentEnd, Exit, Permissions, SpentAmount, TurnSaid};
+use agents::adapter::{AgentEnd, Exit, Permissions, SpentAmount, TokenUse, TurnSaid};
 
 use super::replay::{bytes, folder, is_two_sided, listen, stderr, talk};
 
@@ -68,8 +68,8 @@ fn describe(text: &mut String, name: &str, exit: Exit, said: &TurnSaid) {
     writeln!(text, "  conversation  {}", said.conversation.as_deref().unwrap_or("none")).unwrap();
     writeln!(text, "  text          {:?}", said.text).unwrap();
     writeln!(text, "  tool calls    {}", said.tool_calls).unwrap();
-    writeln!(text, "  tokens        {}", said.tokens.map_or("unknown".into(), |tokens| spent(tokens, |sum| sum)))
-        .unwrap();
+    writeln!(text, "  tokens        {}", said.tokens.map_or("unknown".into(), |used| spent(used, tokens))).unwrap();
+    writeln!(text, "  model         {}", said.model.as_deref().unwrap_or("unknown")).unwrap();
     writeln!(
         text,
         "  dollars       {}",
@@ -91,6 +91,13 @@ fn end(end: &AgentEnd) -> String {
         AgentEnd::OverBudget => "over budget".into(),
         AgentEnd::Cancelled => "cancelled".into(),
         AgentEnd::NoConversation => "no conversation".into(),
+    }
+}
+
+fn tokens(used: TokenUse) -> String {
+    match (used.input, used.output) {
+        (Some(input), Some(output)) => format!("{} ({input} in, {output} out)", used.total),
+        (None, _) | (_, None) => used.total.to_string(),
     }
 }
 

@@ -55,6 +55,23 @@ impl LocalClock {
         Some(at.strftime(form).to_string())
     }
 
+    /// Returns a time that is still to come: `09:00` when it is today, `tomorrow 09:00`, else `2026-11-20 09:00`. Returns
+    /// `None` for a time that is too far away for a date.
+    pub fn ahead(&self, at: Timestamp) -> Option<String> {
+        let (at, now) = (self.zoned(at)?, self.zoned(self.now)?);
+        let form = match now.date().tomorrow() {
+            _ if at.date() == now.date() => "%H:%M",
+            Ok(tomorrow) if at.date() == tomorrow => "tomorrow %H:%M",
+            Ok(_) | Err(_) => "%Y-%m-%d %H:%M",
+        };
+        Some(at.strftime(form).to_string())
+    }
+
+    /// Returns the day of a time, such as `2026-11-17`. Returns `None` for a time that is too far away for a date.
+    pub fn day(&self, at: Timestamp) -> Option<String> {
+        Some(self.zoned(at)?.strftime("%Y-%m-%d").to_string())
+    }
+
     /// Returns a time with its date and seconds, such as `2026-11-17 09:41:05`. Returns `None` for a time that is too
     /// far away for a date.
     pub fn full(&self, at: Timestamp) -> Option<String> {
@@ -93,6 +110,15 @@ mod tests {
             assert_eq!(clock.full(Timestamp(at)).as_deref(), Some(full), "{at}");
         }
         assert_eq!(utc.short(Timestamp(i64::MAX)), None);
+        let ahead = [(0, "23:30"), (HOUR, "tomorrow 00:30"), (25 * HOUR, "2026-11-19 00:30")];
+        for (later, expected) in ahead {
+            assert_eq!(utc.ahead(Timestamp(NOW + later)).as_deref(), Some(expected), "{later}");
+        }
+        assert_eq!(
+            (utc.day(Timestamp(NOW)), east.day(Timestamp(NOW))),
+            (Some("2026-11-17".to_owned()), Some("2026-11-18".to_owned()))
+        );
+        assert_eq!(utc.day(Timestamp(i64::MAX)), None);
         assert_eq!(utc.full(utc.today()).as_deref(), Some("2026-11-17 00:00:00"));
         assert_eq!(east.full(east.today()).as_deref(), Some("2026-11-18 00:00:00"));
     }

@@ -71,6 +71,12 @@ pub fn get(state: &Path, object: &StoredObject) -> io::Result<KeptObject> {
     Ok(KeptObject { file, hash: Some(Sha256::new()), object: object.clone() })
 }
 
+/// Opens the file of an object by its SHA-256, for reading at any place. The content is not checked against the hash,
+/// because a part of it cannot be.
+pub fn open(state: &Path, hash: &str) -> io::Result<File> {
+    File::open(place(state, hash)?)
+}
+
 /// A reader of an object (a file that is named by its SHA-256). At the end it checks the content against the hash.
 #[derive(Debug)]
 pub struct KeptObject {

@@ -7,8 +7,6 @@ const SECOND_MS: u64 = 1_000;
 const MINUTE_MS: u64 = 60 * SECOND_MS;
 const HOUR_MS: u64 = 60 * MINUTE_MS;
 const DAY_MS: u64 = 24 * HOUR_MS;
-/// The duration in milliseconds below which tenths of a second are shown.
-const TENTHS_BELOW_MS: u64 = 20 * SECOND_MS;
 
 /// Returns a number with its noun: `1 task`, `2 tasks`, `0 entries`. The caller gives the noun in the singular. When
 /// the noun has several words, the last word gets the plural.
@@ -27,22 +25,9 @@ fn plural(noun: &str) -> String {
     }
 }
 
-/// Returns a duration in its two largest units: `6.4 s`, `38 s`, `4 min 12 s`, `2 h 5 min`, `3 d 4 h`. A duration below
-/// 20 seconds is shown with tenths, because people compare such durations.
+/// Returns a duration in its two largest units: `6.4 s`, `38 s`, `4 min 12 s`, `2 h 5 min`, `3 d 4 h`.
 pub fn duration(ms: u64) -> String {
-    if ms < TENTHS_BELOW_MS {
-        let (seconds, tenths) = (ms / SECOND_MS, ms % SECOND_MS / 100);
-        return if tenths == 0 { format!("{seconds} s") } else { format!("{seconds}.{tenths} s") };
-    }
-    let (large, small) = match ms {
-        0..MINUTE_MS => return format!("{} s", ms / SECOND_MS),
-        MINUTE_MS..HOUR_MS => ((MINUTE_MS, "min"), (SECOND_MS, "s")),
-        HOUR_MS..DAY_MS => ((HOUR_MS, "h"), (MINUTE_MS, "min")),
-        DAY_MS.. => ((DAY_MS, "d"), (HOUR_MS, "h")),
-    };
-    let rest = ms % large.0 / small.0;
-    let whole = format!("{} {}", ms / large.0, large.1);
-    if rest == 0 { whole } else { format!("{whole} {rest} {}", small.1) }
+    engine::time::duration_words(ms)
 }
 
 /// Returns how long ago a time was, in the largest unit that fits: `38 s`, `12 min`, `2 h`, `3 d`.
@@ -118,10 +103,33 @@ pub fn cost(usd_micros: Option<u64>, knowledge: CostKnowledge) -> String {
     }
 }
 
-/// Returns the costs of turns in words: `$0.12, 12400 tokens, 3 s, 1 turn`. Tokens are left out when they are unknown.
+/// Returns tokens in words: `12,400 tokens in, 900 out`, or only the total where the two parts are unknown. Returns `None`
+/// when no program reported tokens.
+pub fn tokens(spent: Spent) -> Option<String> {
+    match spent.tokens_apart() {
+        Some((1, written)) => Some(format!("1 token in, {} out", grouped(written))),
+        Some((read, written)) => Some(format!("{} tokens in, {} out", grouped(read), grouped(written))),
+        None => spent.tokens.map(|tokens| count(tokens, "token")),
+    }
+}
+
+/// Returns a number with a comma before each group of three digits: `12,400`.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Returns the costs of turns in words: `$0.12, 12,400 tokens in, 900 out, 3 s, 1 turn`. Tokens are left out when they
+/// are unknown.
 pub fn spent(spent: Spent, knowledge: CostKnowledge) -> String {
-    let tokens = spent.tokens.map(|tokens| count(tokens, "token"));
-    let parts = [Some(cost(spent.usd_micros, knowledge)), tokens, Some(duration(spent.ms))];
+    let parts = [Some(cost(spent.usd_micros, knowledge)), tokens(spent), Some(duration(spent.ms))];
     parts.into_iter().flatten().chain([count(spent.turns, "turn")]).collect::<Vec<_>>().join(", ")
 }
 
@@ -207,11 +215,27 @@ mod tests {
 
     #[test]
     fn unknown_cost_is_never_zero() {
-        let nothing = Spent { usd_micros: None, tokens: None, ms: 3_000, turns: 1 };
+        let nothing = Spent { ms: 3_000, turns: 1, ..Spent::default() };
         assert_eq!(spent(nothing, CostKnowledge::Complete), "cost unknown, 3 s, 1 turn");
         assert_eq!(spent(nothing, CostKnowledge::AtLeast), "cost unknown, 3 s, 1 turn");
-        let some = Spent { usd_micros: Some(120_000), tokens: Some(1), ms: 252_000, turns: 2 };
+        let some = Spent { usd_micros: Some(120_000), tokens: Some(1), ms: 252_000, turns: 2, ..Spent::default() };
         assert_eq!(spent(some, CostKnowledge::Complete), "$0.12, 1 token, 4 min 12 s, 2 turns");
         assert_eq!(spent(some, CostKnowledge::AtLeast), "at least $0.12, 1 token, 4 min 12 s, 2 turns");
+    }
+
+    #[test]
+    fn tokens_are_apart_only_where_the_parts_are_the_whole() {
+        let of = |tokens: Option<u64>, tokens_in: Option<u64>, tokens_out: Option<u64>| {
+            super::tokens(Spent { tokens, tokens_in, tokens_out, ..Spent::default() })
+        };
+        assert_eq!(of(Some(13_300), Some(12_400), Some(900)).as_deref(), Some("12,400 tokens in, 900 out"));
+        assert_eq!(of(Some(1), Some(1), Some(0)).as_deref(), Some("1 token in, 0 out"));
+        assert_eq!(of(Some(1_234_567), None, None).as_deref(), Some("1234567 tokens"));
+        // One of two turns reported only its total.
+        assert_eq!(of(Some(20_000), Some(12_400), Some(900)).as_deref(), Some("20000 tokens"));
+        assert_eq!(of(None, None, None), None);
+        for (number, expected) in [(0, "0"), (999, "999"), (1_000, "1,000"), (1_234_567, "1,234,567")] {
+            assert_eq!(grouped(number), expected);
+        }
     }
 }

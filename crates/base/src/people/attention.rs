@@ -7,6 +7,8 @@ mod blocks;
 mod cause;
 mod gather;
 mod identity;
+mod put_off;
+mod subject;
 #[cfg(test)]
 mod tests;
 mod words;
@@ -20,6 +22,8 @@ use crate::ground::local_time::LocalClock;
 pub use blocks::NO_CHANGES;
 pub use cause::{ApprovalWish, AttentionCause, RestingAgent};
 pub use gather::{AttentionSurroundings, gather};
+pub use put_off::put_off;
+pub use subject::AttentionSubject;
 
 /// The maximum length of an item's title, in characters. A longer title is cut and ends with `…`.
 pub const TITLE_CHARS_MAX: usize = 70;
@@ -93,6 +97,8 @@ pub struct AttentionFact {
     pub since: Timestamp,
     /// The number of other tasks that cannot start before the task of this fact is done.
     pub behind: u32,
+    /// The time until which a person put the item off. `None` when it is not put off, or when the time is over.
+    pub put_off_until: Option<Timestamp>,
 }
 
 /// Something that a person can do about an item, with the exact command to type.
@@ -121,32 +127,48 @@ pub struct AttentionItem {
     /// The things that a person can do about the item, the most likely one first.
     pub acts: Vec<AttentionAct>,
     pub task: Option<TaskLabel>,
+    /// The other things that the item is about.
+    pub subject: AttentionSubject,
     pub since: Timestamp,
     pub behind: u32,
     pub stops_agents: bool,
+    /// The time until which a person put the item off. Such an item stands below the others, and no notice is sent
+    /// about it.
+    pub put_off_until: Option<Timestamp>,
 }
 
 impl AttentionItem {
+    /// Returns true when the item is put off, so that the person need not look at it now.
+    pub fn is_put_off(&self) -> bool {
+        self.put_off_until.is_some()
+    }
+
     /// Returns the item as JSON, for programs.
     pub fn to_value(&self) -> Value {
         let act = |act: &AttentionAct| object([("name", act.name.into()), ("command", act.command.as_str().into())]);
         object([
+            ("name", self.name.as_str().into()),
             ("kind", self.kind.as_str().into()),
             ("title", self.title.as_str().into()),
             ("detail", self.detail.as_str().into()),
             ("task", self.task.as_ref().map(|task| u64::from(task.number)).into()),
             ("task_id", self.task.as_ref().map(|task| task.id.to_string()).into()),
+            ("task_name", self.task.as_ref().map(|task| task.name.as_str()).into()),
+            ("subject", self.subject.to_value()),
+            ("text", self.subject.text.clone().into()),
             ("since", Value::Number(self.since.0.into())),
             ("behind", u64::from(self.behind).into()),
             ("stops_agents", self.stops_agents.into()),
+            ("put_off_until", self.put_off_until.map(|until| Value::Number(until.0.into())).into()),
             ("acts", Value::List(self.acts.iter().map(act).collect())),
         ])
     }
 }
 
-/// Turns facts that need a person into items. Sorts the items by kind; within a kind, the oldest item comes first.
+/// Turns facts that need a person into items. Sorts the items by kind; within a kind, the oldest item comes first. Items
+/// that are put off come last.
 pub fn items(facts: &[AttentionFact], clock: &LocalClock) -> Vec<AttentionItem> {
     let mut items: Vec<AttentionItem> = facts.iter().map(|fact| words::item(fact, clock)).collect();
-    items.sort_by_key(|item| (item.kind, item.since));
+    items.sort_by_key(|item| (item.put_off_until.is_some(), item.kind, item.since));
     items
 }

@@ -72,6 +72,17 @@ pub async fn waiting(service: &Service) -> Result<Vec<FinishedWork>, Error> {
         .await
 }
 
+/// Returns the finished work of all plans that waits for a person to merge it, in the order in which it was finished.
+pub async fn waiting_plans(service: &Service) -> Result<Vec<FinishedWork>, Error> {
+    service
+        .view(|world| {
+            let rows = world.ask(&WorkflowDeliveryQuery::Waiting { after: None, limit: SEARCHED })?.clone();
+            world.want(rows.iter().map(|row| Need::Workflow(row.workflow)))?;
+            rows.iter().map(|row| of_plan(world, row)).collect()
+        })
+        .await
+}
+
 /// Returns the work that was merged last, or `None` when nothing was merged in the last 30 days.
 pub async fn last_merged(service: &Service) -> Result<Option<FinishedWork>, Error> {
     let since = Timestamp(service.now().0.saturating_sub(SEARCHED_MS));

@@ -68,6 +68,39 @@ pub async fn read(service: &Service, filter: TaskListFilter) -> Result<TaskListP
     service.view(move |world| page(world, &filter, now)).await
 }
 
+/// Returns all tasks of a plan in the order of the plan, at most `most`. Also returns true when the plan has more.
+pub async fn whole_plan(service: &Service, plan: WorkflowId, most: usize) -> Result<(Vec<ListedTask>, bool), Error> {
+    let (mut rows, mut after) = (Vec::new(), None);
+    loop {
+        let found = service
+            .view(move |world| {
+                world.workflow(plan)?;
+                let filter = TaskListFilter { archived: true, ..TaskListFilter::default() };
+                let page = TaskQuery::Planned { workflow: plan, statuses: Vec::new(), after, limit: PAGE };
+                listed(world, world.ask(&page)?, &filter)
+            })
+            .await?;
+        let is_last = found.len() < PAGE_ROWS;
+        after = found.last().map(|row| (row.task.sequence, row.task.id));
+        rows.extend(found);
+        if rows.len() > most {
+            rows.truncate(most);
+            return Ok((rows, true));
+        }
+        if is_last {
+            return Ok((rows, false));
+        }
+    }
+}
+
+/// Returns the state of one task in plain words, such as `ready`, `after 12` or `merged`.
+pub async fn state_of(service: &Service, task: &Task) -> Result<String, Error> {
+    let task = task.clone();
+    let filter = TaskListFilter { archived: true, ..TaskListFilter::default() };
+    let rows = service.view(move |world| listed(world, std::slice::from_ref(&task), &filter)).await?;
+    Ok(rows.into_iter().next().map(|row| row.state).unwrap_or_default())
+}
+
 fn page(world: &World, filter: &TaskListFilter, now: Timestamp) -> Result<TaskListPage, DecisionStop> {
     let mut rows = match (filter.ready, filter.plan) {
         (true, _) => listed(world, &workload::ready(world, now)?, filter)?,

@@ -2,7 +2,7 @@
 //! finished today.
 
 use engine::delivery::DeliveryState;
-use engine::id::{TaskId, WorkflowId};
+use engine::id::{TaskId, TurnId, WorkflowId};
 use engine::list::{DeliveryQuery, SpentQuery, TaskQuery, Whose, WorkflowFilter};
 use engine::offer::{self, OfferQuery};
 use engine::task::{Status, Task};
@@ -35,6 +35,8 @@ pub struct RunningTask {
     pub since: Timestamp,
     /// The purpose of the running turn, such as a first turn or a repair. `None` when no runner started the agent.
     pub purpose: Option<Purpose>,
+    /// The running turn (run of the agent's program). `None` when no runner started the agent.
+    pub turn: Option<TurnId>,
     /// The cost of the task in millionths of a dollar. `None` when no program reported a cost.
     pub usd_micros: Option<u64>,
 }
@@ -130,6 +132,7 @@ fn running(world: &World) -> Result<Vec<RunningTask>, DecisionStop> {
             agent: world.agent(lease.agent)?.slug.clone(),
             since: turn.map_or(lease.since, |turn| turn.started),
             purpose: turn.map(|turn| turn.purpose),
+            turn: turn.map(|turn| turn.id),
             usd_micros: world.ask(&SpentQuery(Whose::Task(task.id)))?.usd_micros,
         });
     }

@@ -1,6 +1,6 @@
 //! Holds the limits on the cost of a task or a workflow, and finds the limit that is reached.
 
-use agents::adapter;
+use agents::adapter::{self, TokenUse};
 use engine::turn::Spent;
 use wire::json::Value;
 
@@ -125,24 +125,43 @@ impl Bounds {
     }
 }
 
-/// Returns the cost of one turn: millionths of a dollar, and tokens. Some programs report the cost of the whole
+/// Returns the cost of one turn, without its time and number of turns. Some programs report the cost of the whole
 /// conversation; then the cost of the earlier turns is subtracted.
 pub fn amounts(
     usd: Option<adapter::SpentAmount<f64>>,
-    tokens: Option<adapter::SpentAmount<u64>>,
+    tokens: Option<adapter::SpentAmount<TokenUse>>,
     earlier: Spent,
-) -> (Option<u64>, Option<u64>) {
-    let usd = usd.and_then(|usd| match usd {
+) -> Spent {
+    let usd_micros = usd.and_then(|usd| match usd {
         adapter::SpentAmount::ThisTurn(usd) => micros(usd),
         adapter::SpentAmount::WholeConversation(usd) => {
             micros(usd).map(|all| all.saturating_sub(earlier.usd_micros.unwrap_or(0)))
         }
     });
-    let tokens = tokens.map(|tokens| match tokens {
-        adapter::SpentAmount::ThisTurn(tokens) => tokens,
-        adapter::SpentAmount::WholeConversation(all) => all.saturating_sub(earlier.tokens.unwrap_or(0)),
+    let used = tokens.map(|tokens| match tokens {
+        adapter::SpentAmount::ThisTurn(used) => used,
+        adapter::SpentAmount::WholeConversation(all) => less(all, earlier),
     });
-    (usd, tokens)
+    Spent {
+        usd_micros,
+        tokens: used.map(|used| used.total),
+        tokens_in: used.and_then(|used| used.input),
+        tokens_out: used.and_then(|used| used.output),
+        ..Spent::default()
+    }
+}
+
+/// Subtracts the tokens of earlier turns. Input and output stay unknown when an earlier turn reported only its total,
+/// because its part of them would be counted for this turn.
+fn less(all: TokenUse, earlier: Spent) -> TokenUse {
+    let total = all.total.saturating_sub(earlier.tokens.unwrap_or(0));
+    let (read, written) = match (earlier.tokens, earlier.tokens_apart()) {
+        (None, _) => (0, 0),
+        (Some(_), Some(apart)) => apart,
+        (Some(_), None) => return TokenUse { total, input: None, output: None },
+    };
+    let part = |all: Option<u64>, earlier: u64| all.map(|all| all.saturating_sub(earlier));
+    TokenUse { total, input: part(all.input, read), output: part(all.output, written) }
 }
 
 #[cfg(test)]
@@ -150,7 +169,7 @@ mod tests {
     use super::*;
 
     fn spent(usd_micros: Option<u64>, tokens: Option<u64>, seconds: u64, turns: u32) -> Spent {
-        Spent { usd_micros, tokens, ms: seconds * 1_000, turns }
+        Spent { usd_micros, tokens, ms: seconds * 1_000, turns, ..Spent::default() }
     }
 
     #[test]
@@ -174,6 +193,30 @@ mod tests {
             (bounds.turn_seconds(spent(None, None, 50, 0), 1_800), bounds.turn_seconds(spent(None, None, 90, 0), 30)),
             (10, 0)
         );
+    }
+
+    #[test]
+    fn the_total_of_a_conversation_is_counted_without_its_earlier_turns() {
+        let whole = |used: TokenUse| {
+            let usd = adapter::SpentAmount::WholeConversation(0.5);
+            move |earlier: Spent| {
+                let spent = amounts(Some(usd), Some(adapter::SpentAmount::WholeConversation(used)), earlier);
+                (spent.usd_micros, spent.tokens, spent.tokens_in, spent.tokens_out)
+            }
+        };
+        let used = whole(TokenUse::apart(900, 100));
+        assert_eq!(used(Spent::default()), (Some(500_000), Some(1_000), Some(900), Some(100)));
+        let earlier = Spent { tokens: Some(600), tokens_in: Some(550), tokens_out: Some(50), ..Spent::default() };
+        assert_eq!(used(earlier), (Some(500_000), Some(400), Some(350), Some(50)));
+        // An earlier turn reported only its total, so the input and output of this turn are unknown.
+        let total_only = Spent { tokens: Some(600), usd_micros: Some(200_000), ..Spent::default() };
+        assert_eq!(used(total_only), (Some(300_000), Some(400), None, None));
+        let one_of_two = earlier.and(total_only);
+        assert_eq!(used(one_of_two), (Some(300_000), Some(0), None, None));
+        let unknown = TokenUse { total: 1_000, input: None, output: None };
+        assert_eq!(whole(unknown)(earlier), (Some(500_000), Some(400), None, None));
+        let turn = amounts(None, Some(adapter::SpentAmount::ThisTurn(TokenUse::apart(3, 4))), earlier);
+        assert_eq!((turn.usd_micros, turn.tokens, turn.tokens_apart()), (None, Some(7), Some((3, 4))));
     }
 
     #[test]

@@ -27,6 +27,8 @@ pub struct NamedTurn {
     /// removed.
     pub agent: Option<String>,
     pub task: Option<String>,
+    /// The short number of the task. `None` after the task was removed.
+    pub number: Option<u32>,
 }
 
 /// Returns the newest turns (runs of agents' programs) of a task, of a workflow, or of the newest workflows.
@@ -68,8 +70,17 @@ fn newest(world: &World) -> Result<Vec<WorkflowId>, DecisionStop> {
 fn named(world: &World, rows: Vec<Turn>) -> Result<Vec<NamedTurn>, DecisionStop> {
     world.want(rows.iter().flat_map(|turn| [Need::Agent(turn.agent), Need::Task(turn.task)]))?;
     let agent = |id: AgentId| world.agent(id).ok().map(|agent| agent.slug.clone());
-    let task = |id: TaskId| world.task(id).ok().map(|task| task.name.clone());
-    Ok(rows.into_iter().map(|turn| NamedTurn { agent: agent(turn.agent), task: task(turn.task), turn }).collect())
+    let task = |id: TaskId| world.task(id).ok().map(|task| (task.name.clone(), task.number)).unzip();
+    let named = |turn: Turn| {
+        let (name, number) = task(turn.task);
+        NamedTurn { agent: agent(turn.agent), task: name, number, turn }
+    };
+    Ok(rows.into_iter().map(named).collect())
+}
+
+/// Adds the names of agents and tasks to turns (runs of agents' programs).
+pub async fn named_turns(service: &Service, rows: Vec<Turn>) -> Result<Vec<NamedTurn>, Error> {
+    service.view(move |world| named(world, rows.clone())).await
 }
 
 /// Returns a turn (one run of an agent's program), and the verifications of its output.
@@ -107,6 +118,8 @@ pub fn spent(spent: Spent) -> Value {
     object([
         ("usd_micros", spent.usd_micros.into()),
         ("tokens", spent.tokens.into()),
+        ("tokens_in", spent.tokens_in.into()),
+        ("tokens_out", spent.tokens_out.into()),
         ("seconds", (spent.ms / 1_000).into()),
         ("turns", u64::from(spent.turns).into()),
     ])
@@ -115,7 +128,7 @@ pub fn spent(spent: Spent) -> Value {
 /// Returns a turn as a JSON object. `kept` returns true when this machine has a stored object (the output of the turn's
 /// program).
 pub fn row(named: &NamedTurn, kept: impl FnOnce(&engine::turn::StoredObject) -> bool) -> Value {
-    let NamedTurn { turn, agent, task } = named;
+    let NamedTurn { turn, agent, task, .. } = named;
     let ended = turn.ended();
     let stream = ended.and_then(|ended| ended.stream.as_ref()).map(|stream| {
         let (hash, bytes) = (stream.hash.as_str().into(), stream.bytes.into());
@@ -139,6 +152,7 @@ pub fn row(named: &NamedTurn, kept: impl FnOnce(&engine::turn::StoredObject) -> 
         ("reason", ended.and_then(|ended| ended.reason.clone()).into()),
         ("conversation", ended.and_then(|ended| ended.conversation.clone()).into()),
         ("tool_calls", ended.map(|ended| u64::from(ended.tool_calls)).into()),
+        ("model", ended.and_then(|ended| ended.model.clone()).into()),
         ("spent", ended.map(|ended| spent(ended.spent)).into()),
         ("verdict", ended.and_then(|ended| ended.verdict.as_ref()).map(value).into()),
         ("stream", stream.into()),

@@ -85,7 +85,20 @@ impl Refusal {
             Self::TokenNotFound { .. } => {
                 AdviceRow("TOKEN_NOT_FOUND", false, "list the tokens with `handover token list`")
             }
+            Self::CodeInvalid => AdviceRow(
+                "CODE_INVALID",
+                false,
+                "run `handover open` in a terminal on this machine, and open the link within a minute",
+            ),
+            Self::KeyUnknown => AdviceRow(
+                "KEY_UNKNOWN",
+                false,
+                "run `handover open` in a terminal on this machine: its link connects the browser with a new key",
+            ),
             Self::TurnNotFound { .. } => AdviceRow("TURN_NOT_FOUND", false, "list the turns with `handover turn list`"),
+            Self::ItemNotFound { .. } => {
+                AdviceRow("ITEM_NOT_FOUND", false, "list what needs a person with `handover status --json`")
+            }
             Self::ApprovalNotFound { .. } => {
                 AdviceRow("APPROVAL_NOT_FOUND", false, "list the approvals with `handover approval list`")
             }

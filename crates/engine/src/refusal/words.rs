@@ -41,7 +41,15 @@ impl fmt::Display for Refusal {
             Self::MessageNotFound { message } => write!(f, "Message not found: {message}"),
             Self::RecipientNotFound { recipient } => write!(f, "Recipient not found: {recipient}"),
             Self::TokenNotFound { token } => write!(f, "Token not found: {token}"),
+            Self::CodeInvalid => f.write_str(
+                "this code connects no browser: it is wrong, used or older than a minute, or it was made on another \
+                 machine",
+            ),
+            Self::KeyUnknown => {
+                f.write_str("this browser is not connected: its key is unknown, revoked or unused for 30 days")
+            }
             Self::TurnNotFound { turn } => write!(f, "Turn not found: {turn}"),
+            Self::ItemNotFound { item } => write!(f, "nothing with this name needs a person now: {item}"),
             Self::ApprovalNotFound { approval } => write!(f, "Approval not found: {approval}"),
             Self::SectionNotFound { section } => write!(f, "Section not found: {section}"),
             Self::SectionChanged { section, version } => {

@@ -17,6 +17,7 @@ pub(crate) mod pass;
 pub(crate) mod place;
 pub(crate) mod plan;
 pub(crate) mod protect;
+pub(crate) mod put_off;
 pub(crate) mod record;
 pub(crate) mod regain;
 pub(crate) mod replan;

@@ -89,6 +89,7 @@ pub(crate) fn end(case: &mut Case<'_>, id: TurnId, ended: &TurnResult) -> Result
     check::optional(ended.reason.as_deref(), |text| check::size("reason", text, limits::SUMMARY_BYTES_MAX))?;
     check::optional(ended.conversation.as_deref(), |text| check::name("conversation", text))?;
     check::json("verdict", ended.verdict.as_ref())?;
+    check::optional(ended.model.as_deref(), |text| check::name("model", text))?;
     let turn = case.world.turn(id)?;
     match &turn.state {
         TurnState::Running => {}

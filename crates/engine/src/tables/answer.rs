@@ -90,6 +90,9 @@ impl Tables {
             Need::Checkpoints(need) => world.learn(need, self.checkpoints(*need)),
             Need::Inbox(need) => world.learn(need, self.inbox(*need)),
             Need::Approvals(need) => world.learn(need, self.approvals(need)),
+            Need::PutOffs(need) => {
+                world.learn(need, self.put_off.values().take(limits::PUT_OFF_MAX).cloned().collect())
+            }
             Need::Number(need) => world.learn(need, self.number(need)),
             Need::Bool(need) => world.learn(need, self.is_so(need)),
             Need::List(query) => self.list(query, world),

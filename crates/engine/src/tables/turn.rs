@@ -28,6 +28,13 @@ impl Tables {
                 rows.retain(|turn| before.is_none_or(|before| (turn.started, turn.id) < before));
                 first(rows.into_iter().cloned(), size(*limit))
             }
+            TurnQuery::Started { from, until, before, limit } => {
+                let is_in = |turn: &&Turn| turn.started >= *from && turn.started < *until;
+                let mut rows: Vec<&Turn> = self.turns.values().filter(is_in).collect();
+                rows.sort_by_key(|turn| Reverse((turn.started, turn.id)));
+                rows.retain(|turn| before.is_none_or(|before| (turn.started, turn.id) < before));
+                first(rows.into_iter().cloned(), size(*limit))
+            }
             TurnQuery::Running { runner, limit } => {
                 let rows = self.turns.values().filter(|turn| turn.runner == *runner && turn.ended().is_none());
                 let rows = page(rows, |turn| (turn.started, turn.id), |_| true, *limit);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::need::{
     AgentIdNeed, ApprovalNeed, BoolNeed, CheckpointNeed, FreedNeed, InboxNeed, Need, NumberNeed, OpenEdgeNeed,
-    TaskIdNeed, TaskRowNeed, UnmetNeed, WorkflowIdNeed,
+    PutOffNeed, TaskIdNeed, TaskRowNeed, UnmetNeed, WorkflowIdNeed,
 };
 use crate::agent::Agent;
 use crate::approval::Approval;
@@ -19,6 +19,7 @@ use crate::list::{
     TaskQuery, TemplateQuery, TokenQuery, TotalQuery, TurnQuery, VerificationQuery, WorkflowDeliveryQuery,
     WorkflowQuery, WorkspaceQuery,
 };
+use crate::put_off::PutOffItem;
 use crate::review::{Finding, Review, ReviewRound};
 use crate::runner::Runner;
 use crate::section::{Section, SectionChange};
@@ -106,6 +107,7 @@ questions! {
     Need::Checkpoints(CheckpointNeed) => Vec<Checkpoint>, in checkpoints;
     Need::Inbox(InboxNeed) => Vec<Message>, in inboxes;
     Need::Approvals(ApprovalNeed) => Vec<Approval>, in approvals;
+    Need::PutOffs(PutOffNeed) => Vec<PutOffItem>, in put_offs;
     Need::Number(NumberNeed) => u32, in numbers;
     Need::Bool(BoolNeed) => bool, in bools;
 

@@ -45,6 +45,7 @@ impl World {
             Need::Checkpoints(need) => self.has_answer(need),
             Need::Inbox(need) => self.has_answer(need),
             Need::Approvals(need) => self.has_answer(need),
+            Need::PutOffs(need) => self.has_answer(need),
             Need::Number(need) => self.has_answer(need),
             Need::Bool(need) => self.has_answer(need),
             Need::List(query) => self.has_list(query),

@@ -74,6 +74,7 @@ pub enum Need {
     Checkpoints(CheckpointNeed),
     Inbox(InboxNeed),
     Approvals(ApprovalNeed),
+    PutOffs(PutOffNeed),
     Number(NumberNeed),
     Bool(BoolNeed),
     List(ListQuery),
@@ -199,6 +200,11 @@ pub enum ApprovalNeed {
     /// The newest approval with this fingerprint that a person rejected or revoked.
     Refused(String),
 }
+
+/// A need (a question to the store) for all items (things that need a person) that a person put off, sorted by name. Rows
+/// whose time is over can be among them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PutOffNeed;
 
 /// A question to the store whose answer is a number.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -270,7 +270,7 @@ impl Bench {
 }
 
 /// Parses a time: `1500`, `2s`, `15m`, `2h` since the start of the script, or `+2s` since the last line.
-fn time(word: &str, now: Timestamp) -> Option<Timestamp> {
+pub(crate) fn time(word: &str, now: Timestamp) -> Option<Timestamp> {
     let (from, span) = word.strip_prefix('+').map_or((0, word), |span| (now.0, span));
     let (digits, unit) = span.split_at(span.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(span.len()));
     let factor = match unit {

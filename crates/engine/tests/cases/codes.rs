@@ -90,6 +90,9 @@ fn every() -> Vec<Refusal> {
         Refusal::AgentElsewhere { agent, name: text(), runtime: text(), home: ElsewhereHome::Alive },
         Refusal::AgentRequired { agents: vec![(agent, text())] },
         Refusal::Protected { act: text(), by: vec![Protection::Gate], script: false },
+        Refusal::CodeInvalid,
+        Refusal::KeyUnknown,
+        Refusal::ItemNotFound { item: text() },
     ]
 }
 
@@ -153,6 +156,9 @@ fn position(refusal: &Refusal) -> usize {
         Refusal::AgentElsewhere { .. } => 55,
         Refusal::AgentRequired { .. } => 56,
         Refusal::Protected { .. } => 57,
+        Refusal::CodeInvalid => 58,
+        Refusal::KeyUnknown => 59,
+        Refusal::ItemNotFound { .. } => 60,
     }
 }
 

@@ -136,6 +136,8 @@ fn reply(bench: &mut Bench, command: &Command, reply: &Reply) -> String {
         }
         Reply::TokenCreated { token } => bench.numbered("tok", "token", token),
         Reply::TokenRevoked => "revoked".to_owned(),
+        Reply::CodeOffered { token } | Reply::BrowserEnrolled { token } => bench.numbered("tok", "token", token),
+        Reply::BrowserKeyUsed { token, name } => format!("{}, {name}", bench.numbered("tok", "token", token)),
         Reply::TurnStarted { turn, number } => format!("{} is number {number}", bench.numbered("tn", "turn", turn)),
         Reply::TurnEnded => "ended".to_owned(),
         Reply::VerificationRecorded { number, failures } => format!("verification {number}, {failures} failed"),
@@ -162,6 +164,8 @@ fn reply(bench: &mut Bench, command: &Command, reply: &Reply) -> String {
         Reply::ItemsToTell { items } if items.is_empty() => "nothing to tell".to_owned(),
         Reply::ItemsToTell { items } => format!("tell {}", list(items)),
         Reply::ItemsUntold => "untold".to_owned(),
+        Reply::ItemPutOff { until } => format!("put off until {}", time(*until)),
+        Reply::ItemShown => "shown".to_owned(),
         Reply::ApprovalsExpired { expired, more } => format!("expired {expired}{}", or_nothing(*more, ", more")),
         Reply::ReviewOpened { review } => bench.numbered("review", "review", review),
         Reply::RoundStarted { tries, issued } => format!("try {tries}, given {}", list(issued)),

@@ -5,6 +5,7 @@ use engine::approval::{ApprovalDecision, ApprovalRequest, Source, Via};
 use engine::command::{AskApproval, RecordVerification, StartTurn};
 use engine::id::{ApprovalId, TurnId};
 use engine::notice::{Channel, ItemTelling, ItemUntelling, NoticePace, NoticeWay};
+use engine::put_off::ItemDelay;
 use engine::turn::{Purpose, Spent, TurnEnd, TurnResult};
 use engine::verification::Verdict;
 use engine::{Command, Json, Timestamp};
@@ -37,10 +38,18 @@ pub(crate) fn command(bench: &mut Bench, verb: &str, words: &mut Words) -> Resul
                 end: TurnEnd::parse(&end).ok_or("no such end")?,
                 reason: words.named("reason"),
                 conversation: words.named("conversation"),
-                spent: Spent { tokens: words.number("tokens")?, turns: 1, ..Spent::default() },
+                spent: Spent {
+                    usd_micros: words.number("usd")?,
+                    tokens: words.number("tokens")?,
+                    tokens_in: words.number("in")?,
+                    tokens_out: words.number("out")?,
+                    turns: 1,
+                    ..Spent::default()
+                },
                 tool_calls: 0,
                 stream: None,
                 verdict: words.json("verdict"),
+                model: words.named("model"),
             };
             let turn = bench.known("tn", &turn).and_then(|id| id.parse().ok()).unwrap_or(TurnId::LAST);
             Command::EndTurn { turn, ended: Box::new(ended) }
@@ -123,6 +132,11 @@ pub(crate) fn command(bench: &mut Bench, verb: &str, words: &mut Words) -> Resul
             } else {
                 Command::UntellItems(ItemUntelling { way, items })
             }
+        }
+        "put_off" | "show_item" => {
+            let item = words.word("an item")?;
+            let until = words.named("until").and_then(|text| crate::bench::time(&text, bench.now));
+            Command::PutOff(ItemDelay { item, until: until.filter(|_| verb == "put_off") })
         }
         _ => Command::ExpireApprovals,
     })

@@ -57,11 +57,11 @@ pub(crate) fn command(bench: &mut Bench, verb: &str, words: &mut Words) -> Resul
         }
         "repository" | "workspace" | "place" | "assign" | "untemplate" => place(bench, verb, words).map(Ok),
         "token" | "revoke" => token(bench, verb, words).map(Ok),
+        "offer" | "enrol" | "use" => browser(verb, words).map(Ok),
         "hear" | "over" | "sendback" | "goeson" | "gate" => crate::conversations::command(bench, verb, words).map(Ok),
         "turn" | "ended" | "verified" | "runner" | "gone" | "section" | "ask" | "approve" | "reject"
-        | "revoke_approval" | "consume" | "expire" | "see" | "take" | "settle" | "tell" | "untell" => {
-            crate::turns::command(bench, verb, words).map(Ok)
-        }
+        | "revoke_approval" | "consume" | "expire" | "see" | "take" | "settle" | "tell" | "untell" | "put_off"
+        | "show_item" => crate::turns::command(bench, verb, words).map(Ok),
         "send_back" | "take_as_is" | "merge" | "drop" | "wait_again" | "deliver" => {
             crate::deliveries::command(bench, verb, words).map(Ok)
         }
@@ -98,6 +98,16 @@ fn token(bench: &mut Bench, verb: &str, words: &mut Words) -> Result<Command, St
         scope: engine::token::Scope::parse(&scope).ok_or("no such scope")?,
         agent: words.named("agent").map(|agent| bench.agent(&agent)),
         name,
+    })
+}
+
+/// Reads a command about the codes and keys of browsers. The hash of a code or of a key is its name in the script.
+fn browser(verb: &str, words: &mut Words) -> Result<Command, String> {
+    let first = words.word("a code or a key")?;
+    Ok(match verb {
+        "offer" => Command::OfferCode { hash: first },
+        "use" => Command::UseBrowserKey { key: first },
+        _ => Command::EnrolBrowser { code: first, key: words.word("a key")?, name: words.word("a name")? },
     })
 }
 

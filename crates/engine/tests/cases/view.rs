@@ -2,15 +2,17 @@
 
 use engine::approval::ApprovalState;
 use engine::inbox::{MailboxOwner, MessageState};
+use engine::list::{SpentQuery, TokenQuery, Whose};
 use engine::offer::{self, OfferQuery};
 use engine::task::{Task, TaskState};
-use engine::world::{CheckpointNeed, InboxNeed, TaskIdNeed};
+use engine::token::AccessTokenKind;
+use engine::world::{CheckpointNeed, InboxNeed, PutOffNeed, TaskIdNeed};
 use engine::{TypedQuestion, World};
 
 use crate::bench::{Bench, Words};
 use crate::show::{list, named, time};
 
-const VIEWS: [&str; 12] = [
+const VIEWS: [&str; 15] = [
     "conditions",
     "delivery",
     "numbers",
@@ -23,6 +25,9 @@ const VIEWS: [&str; 12] = [
     "log",
     "fill",
     "review",
+    "tokens",
+    "put_offs",
+    "spent",
 ];
 
 pub(crate) fn is_view(word: &str) -> bool {
@@ -45,11 +50,18 @@ pub(crate) fn view(bench: &mut Bench, what: &str, words: &mut Words) -> Result<S
                 row.detail.as_str()
             )
         });
-        let shown = shown.collect::<Vec<_>>().join("; ");
-        return Ok(if shown.is_empty() { "none".to_owned() } else { shown });
+        return Ok(or_none(shown.collect::<Vec<_>>().join("; ")));
     }
     if what == "numbers" {
         return Ok(numbers(bench));
+    }
+    if what == "tokens" {
+        return Ok(tokens(bench));
+    }
+    if what == "put_offs" {
+        let rows = ask(bench, &PutOffNeed);
+        let shown = rows.iter().map(|row| format!("{} until {} by {}", row.item, time(row.until), row.by));
+        return Ok(or_none(shown.collect::<Vec<_>>().join("; ")));
     }
     let name = words.word("a name")?;
     let text = match what {
@@ -61,6 +73,7 @@ pub(crate) fn view(bench: &mut Bench, what: &str, words: &mut Words) -> Result<S
         "checkpoints" => checkpoints(bench, &name),
         "fill" => fill(bench, &name, words),
         "review" => review(bench, &name)?,
+        "spent" => spent(bench, &name),
         _ => {
             let agent = bench.agent(&name);
             list(&ask(bench, &TaskIdNeed::HeldBy(agent)))
@@ -68,6 +81,20 @@ pub(crate) fn view(bench: &mut Bench, what: &str, words: &mut Words) -> Result<S
     };
     words.done()?;
     Ok(named(bench, &text))
+}
+
+fn or_none(text: String) -> String {
+    if text.is_empty() { "none".to_owned() } else { text }
+}
+
+/// Returns the cost of a task's turns: dollars, tokens, tokens in and tokens out. An unknown number is shown as `?`.
+fn spent(bench: &mut Bench, name: &str) -> String {
+    let task = bench.task(name);
+    let spent = ask(bench, &SpentQuery(Whose::Task(task)));
+    let number = |amount: Option<u64>| amount.map_or("?".to_owned(), |amount| amount.to_string());
+    let [usd, all, read, written] = [spent.usd_micros, spent.tokens, spent.tokens_in, spent.tokens_out].map(number);
+    let apart = if spent.tokens_apart().is_some() { "apart" } else { "not apart" };
+    format!("{usd} micros, {all} tokens, {read} in, {written} out, {apart}, {} turns", spent.turns)
 }
 
 fn ask<Q: TypedQuestion<Answer: Clone>>(bench: &Bench, question: &Q) -> Q::Answer {
@@ -283,4 +310,20 @@ fn log(bench: &mut Bench) -> String {
     }
     let text = if shown.is_empty() { "nothing".to_owned() } else { shown.join("; ") };
     named(bench, &text)
+}
+
+/// Returns all tokens: the number of each, its name, its kind, and when a browser's key was last used.
+fn tokens(bench: &mut Bench) -> String {
+    let rows = ask(bench, &TokenQuery { revoked: true, after: None, limit: 500 });
+    let shown = rows.iter().map(|row| {
+        let kind = match row.kind {
+            AccessTokenKind::Secret => "secret".to_owned(),
+            AccessTokenKind::EnrolmentCode => "code".to_owned(),
+            AccessTokenKind::BrowserKey { used } => format!("key used {}", time(used)),
+        };
+        let revoked = if row.revoked.is_some() { ", revoked" } else { "" };
+        format!("{} {}: {kind}{revoked}", bench.numbered("tok", "token", &row.id), row.name)
+    });
+    let shown = shown.collect::<Vec<_>>().join("; ");
+    if shown.is_empty() { "none".to_owned() } else { shown }
 }

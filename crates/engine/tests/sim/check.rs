@@ -13,10 +13,10 @@ use engine::{Actor, Command, Event, Refusal, Reply, Rights, Write};
 
 use crate::machine::{Broken, Memory, Seen, Step, Verdict};
 use crate::voice::{self, acting};
-use crate::{approvals, claims, deliveries, homes, keys, protections};
+use crate::{approvals, browsers, claims, deliveries, homes, keys, protections, put_offs};
 
 /// The names of the events that are not written to the log.
-const NOT_LOGGED: [&str; 9] = [
+const NOT_LOGGED: [&str; 10] = [
     "seen",
     "keys_ended",
     "drafting",
@@ -24,6 +24,7 @@ const NOT_LOGGED: [&str; 9] = [
     "draft_cleared",
     "lock_renewed",
     "renewed",
+    "browser_key_used",
     "key_kept",
     "keys_forgotten",
 ];
@@ -53,6 +54,8 @@ pub(crate) fn step(seen: &Seen<'_>, memory: &mut Memory) -> Verdict {
     completion(seen, memory)?;
     approvals::step(seen)?;
     deliveries::step(seen)?;
+    browsers::step(seen)?;
+    put_offs::step(seen)?;
     homes::step(seen)?;
     for event in &seen.change.events {
         if let Event::Sent { message, .. } = event {

@@ -198,6 +198,8 @@ impl Crew {
             79..86 => self.manage(tables),
             86..95 => self.intrude(tables),
             95..98 => self.end_connection(),
+            98 if self.rng.percent(30) => self.put_off(),
+            98 => self.browser(tables),
             _ => self.timer(),
         }
     }

@@ -86,10 +86,12 @@ pub(crate) enum Fault {
     ScriptDecides,
     /// Planted fault: the last number that was given to a task is not stored, so it is given again.
     ReusedNumber,
+    /// Planted fault: the code with which a browser was enrolled is not deleted, so it can enrol another browser.
+    ReusedCode,
 }
 
 impl Fault {
-    pub(crate) const ALL: [Self; 32] = [
+    pub(crate) const ALL: [Self; 33] = [
         Self::NoFence,
         Self::SameAttempt,
         Self::StolenLease,
@@ -122,6 +124,7 @@ impl Fault {
         Self::ScriptSteers,
         Self::ScriptDecides,
         Self::ReusedNumber,
+        Self::ReusedCode,
     ];
 
     /// Returns the invariant that this planted fault must break. The checker must report exactly this invariant.
@@ -160,6 +163,7 @@ impl Fault {
             Self::NoFirstLook => "(c) work of a live agent is not taken away",
             Self::KeysLeftBehind => "(h) ",
             Self::ReusedNumber => "(n) a task number is given once",
+            Self::ReusedCode => "(p) a code is used once",
         }
     }
 
@@ -357,6 +361,7 @@ impl Fault {
             Self::LostMet => writes.retain(|write| !matches!(write, Write::Met(_))),
             Self::ReusedNumber => writes.retain(|write| !matches!(write, Write::LastTaskNumber(_))),
             Self::LostKey => writes.retain(|write| !matches!(write, Write::Key(_))),
+            Self::ReusedCode => writes.retain(|write| !matches!(write, Write::DropToken(_))),
             _ => {}
         }
     }

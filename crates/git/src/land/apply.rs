@@ -1,7 +1,7 @@
 //! Moves the branch of the person to the commit of a landing (a merge of finished work), together with the files of the
 //! branch's worktree.
 
-use super::worktree::{Checkout, unfinished_anywhere};
+use super::worktree::{Checkout, LocalFiles, unfinished_anywhere};
 use super::{Landing, LandingRecord, LandingRefusal, LandingResult};
 use crate::GitProblem;
 use crate::program::{Git, GitCall};
@@ -41,7 +41,7 @@ pub async fn land(git: &Git, landing: &Landing) -> Result<LandingResult, GitProb
             if let Some(refusal) = checkout.unfinished(git).await? {
                 return Ok(LandingResult::Refused(refusal));
             }
-            if let Some(refusal) = checkout.blocked(git, (&landing.tip, &landing.commit)).await? {
+            if let Some(refusal) = checkout.local_files(git, (&landing.tip, &landing.commit)).await?.refusal {
                 return Ok(LandingResult::Refused(refusal));
             }
             let arguments = [
@@ -71,5 +71,14 @@ pub async fn land(git: &Git, landing: &Landing) -> Result<LandingResult, GitProb
     match repository.commit(git, &reference(&landing.target)).await? {
         Some(found) if found != landing.tip => moved(found),
         Some(_) | None => Err(output.failure()),
+    }
+}
+
+/// Returns the person's uncommitted changes that a landing (a merge of finished work) would meet now. Changes nothing.
+pub async fn local_files(git: &Git, landing: &Landing) -> Result<LocalFiles, GitProblem> {
+    let repository = GitRepository::find(git, &landing.repository).await?;
+    match Checkout::of_branch(git, &repository, &landing.target).await? {
+        Some(checkout) => checkout.local_files(git, (&landing.tip, &landing.commit)).await,
+        None => Ok(LocalFiles::default()),
     }
 }

@@ -32,7 +32,7 @@ pub async fn undo_landing(git: &Git, repository: &Path, record: &LandingRecord) 
             if let Some(refusal) = checkout.unfinished(git).await? {
                 return refused(refusal);
             }
-            if let Some(refusal) = checkout.blocked(git, (after, before)).await? {
+            if let Some(refusal) = checkout.local_files(git, (after, before)).await?.refusal {
                 return refused(refusal);
             }
             let call = GitCall::write(&checkout.path, &["reset", "--quiet", "--keep", "--end-of-options"]);

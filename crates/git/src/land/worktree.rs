@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use super::LandingRefusal;
@@ -25,6 +26,15 @@ const OPERATIONS: &[(&str, &str, &str)] = &[
 /// Files in which git stores the branch of a worktree during a rebase or a bisection. Until the operation ends, git
 /// does not show this branch as checked out.
 const TAKEN_BRANCH: &[&str] = &["rebase-merge/head-name", "rebase-apply/head-name", "BISECT_START"];
+
+/// The person's uncommitted changes in the worktree whose files a landing (a merge of finished work) would change.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LocalFiles {
+    /// The reason why the files must not change now. `None` when the landing would overwrite nothing.
+    pub refusal: Option<LandingRefusal>,
+    /// The tracked files with uncommitted changes that the landing leaves as they are.
+    pub stays: Vec<String>,
+}
 
 /// A worktree that has a branch of the person checked out.
 #[derive(Debug)]
@@ -54,13 +64,9 @@ impl Checkout {
         Ok(unfinished(&self.path, &git_folder(git, &self.path).await?))
     }
 
-    /// Returns a refusal when moving the files from one commit to another would overwrite uncommitted work of the
-    /// person.
-    pub(super) async fn blocked(
-        &self,
-        git: &Git,
-        (from, to): (&str, &str),
-    ) -> Result<Option<LandingRefusal>, GitProblem> {
+    /// Returns the person's uncommitted changes that matter when the files move from one commit to another: those that
+    /// would be overwritten, as a refusal, and those that stay.
+    pub(super) async fn local_files(&self, git: &Git, (from, to): (&str, &str)) -> Result<LocalFiles, GitProblem> {
         let touched = changed_paths(git, &self.path, from, to).await?;
         let call = GitCall::read(&self.path, STATUS).here_only().set(&self.quiet.settings);
         let (look, _) = WorktreeLook::parse(&call.run(git).await?.whole()?.stdout);
@@ -81,19 +87,34 @@ impl Checkout {
                 local.push(lossy(&file));
             }
         }
+        let is_touched: BTreeSet<PathBuf> = touched.iter().map(|(name, _)| path(name)).collect();
+        let is_tracked = |file: &PathBuf| tracked.contains(file.as_os_str().as_bytes());
+        let stays = changed.iter().filter(|file| is_tracked(file) && !is_touched.contains(**file));
+        let stays = stays.map(|file| lossy(file)).collect();
         let path = self.path.clone();
-        if !local.is_empty() {
-            return Ok(Some(LandingRefusal::LocalChanges { path, files: local }));
-        }
-        if !untracked.is_empty() {
-            return Ok(Some(LandingRefusal::InTheWay { path, files: untracked }));
-        }
+        let refusal = if !local.is_empty() {
+            Some(LandingRefusal::LocalChanges { path, files: local })
+        } else if !untracked.is_empty() {
+            Some(LandingRefusal::InTheWay { path, files: untracked })
+        } else {
+            self.filtered(git, &touched, to).await?
+        };
+        Ok(LocalFiles { refusal, stays })
+    }
+
+    /// Returns a refusal when some files that would change need a filter program.
+    async fn filtered(
+        &self,
+        git: &Git,
+        touched: &[(Vec<u8>, bool)],
+        to: &str,
+    ) -> Result<Option<LandingRefusal>, GitProblem> {
         let names: Vec<PathBuf> =
             touched.iter().filter(|(_, is_new)| *is_new).map(|(name, _)| self::path(name)).collect();
         let read = |arguments: &[&str]| GitCall::read(&self.path, arguments).here_only();
         let files: Vec<String> =
             filtered(git, read, &self.quiet, &names).await?.iter().map(|file| lossy(file)).collect();
-        let commit = to.to_owned();
+        let (path, commit) = (self.path.clone(), to.to_owned());
         Ok(if files.is_empty() { None } else { Some(LandingRefusal::Filtered { path, files, commit }) })
     }
 }

@@ -1,5 +1,7 @@
 //! Finds the ancestors of this process (its parent, the parent's parent and so on) in `/proc`.
 
+use base::ground::machine;
+
 /// The maximum number of ancestors that are read; older ancestors are ignored. A command in the terminal of an editor
 /// has about ten ancestors.
 const DEPTH_MAX: usize = 64;
@@ -115,8 +117,7 @@ pub(super) struct NumberSpace {
 /// Returns the scope of the process ids that this process sees, or `None` when there is no `/proc`.
 pub(super) fn number_space() -> Option<NumberSpace> {
     let namespace = std::fs::read_link("/proc/self/ns/pid").ok()?.to_string_lossy().into_owned();
-    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?.trim().to_owned();
-    Some(NumberSpace { namespace, boot })
+    Some(NumberSpace { namespace, boot: machine::boot()? })
 }
 
 #[cfg(test)]

@@ -116,7 +116,7 @@ impl CommandFailure {
         }
         let shown = format!("handover: {error:#}");
         let exit = error.chain().find_map(exit_code).unwrap_or(UNUSABLE);
-        let refusal = error.chain().find_map(|cause| match cause.downcast_ref::<base::Error>() {
+        let refusal = error.chain().find_map(|cause| match base_error(cause) {
             Some(base::Error::Refused(refusal)) => Some(lifecycle::refusal(refusal)),
             Some(base::Error::Fault(_) | base::Error::Random(_)) | None => None,
         });
@@ -222,6 +222,15 @@ fn is_unread(error: &anyhow::Error) -> bool {
     error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
 }
 
+/// Returns the error of the service that a cause is. An error of an act on work stands for the error of the service that
+/// it holds.
+fn base_error<'a>(cause: &'a (dyn std::error::Error + 'static)) -> Option<&'a base::Error> {
+    match cause.downcast_ref::<work::WorkError>() {
+        Some(work::WorkError::Service(error)) => Some(error),
+        Some(_) | None => cause.downcast_ref::<base::Error>(),
+    }
+}
+
 fn exit_code(cause: &(dyn std::error::Error + 'static)) -> Option<u8> {
     let fault = |fault: &store::Fault| if matches!(fault, store::Fault::Url { .. }) { UNUSABLE } else { FAULT };
     if let Some(closed) = cause.downcast_ref::<handover::office::OfficeClosed>()
@@ -229,7 +238,7 @@ fn exit_code(cause: &(dyn std::error::Error + 'static)) -> Option<u8> {
     {
         return Some(REFUSED);
     }
-    match cause.downcast_ref::<base::Error>() {
+    match base_error(cause) {
         Some(base::Error::Refused(_)) => Some(REFUSED),
         Some(base::Error::Fault(found)) => Some(fault(found)),
         Some(base::Error::Random(_)) => Some(FAULT),

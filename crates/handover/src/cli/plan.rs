@@ -12,6 +12,7 @@ use anyhow::Context as _;
 use base::project::place::{absolute, data_folder};
 use base::project::plan_file::{DocumentFormat, PlanFile};
 use base::project::settings::TeamSettings;
+use base::project::team::NotReady;
 use base::project::trust::{self, Untrusted};
 use clap::Args;
 use engine::turn::Spent;
@@ -134,7 +135,7 @@ async fn drafted(office: &Office, goal: &str, asked: &PlanArguments) -> anyhow::
     };
     let slugs = asked.agent.clone().map_or_else(|| plan_draft::planners(&settings), |slug| vec![slug]);
     if slugs.is_empty() {
-        eprintln!("No agent here. Add one to .handover/config.toml; `handover init` writes an example.");
+        eprintln!("{}", NotReady::NoAgent);
         return Ok(Err(ExitCode::from(2)));
     }
     let (git, data) = (git::Git::default(), data_folder());

@@ -51,6 +51,8 @@ fn cost(value: &Value, delivery: Option<&Value>) -> Option<String> {
         let spent = Spent {
             usd_micros: amount("usd_micros"),
             tokens: amount("tokens"),
+            tokens_in: amount("tokens_in"),
+            tokens_out: amount("tokens_out"),
             ms: amount("seconds").unwrap_or(0).saturating_mul(1_000),
             turns: whole(spent, "turns"),
         };
@@ -124,7 +126,8 @@ mod tests {
         let text = shown(
             r#"{"number": 12, "name": "Fix login", "workflow_name": "Tasks", "status": "completed",
                 "finished_by": "claude", "finished_at": 1794958205000,
-                "spent": {"usd_micros": 420000, "tokens": 12400, "seconds": 245, "turns": 3},
+                "spent": {"usd_micros": 420000, "tokens": 13300, "tokens_in": 12400, "tokens_out": 900, "seconds": 245,
+                    "turns": 3},
                 "delivery": {"state": "merged", "check": "checked: npm test passed in 6.5 s", "agent": "claude",
                     "tries": 2, "base_branch": "main", "base": "4f2c1aa9d0", "branch": "handover/12-fix-login",
                     "commit": "7d0c2f1a4b", "files": 3, "added": 61, "removed": 12, "merged_into": "main",
@@ -134,7 +137,7 @@ mod tests {
             text,
             "12  Fix login\n\
              \u{20}   completed by claude at 2026-11-17 23:30:05 of Tasks\n\
-             \u{20}   claude, 2 tries, $0.42, 12400 tokens, 4 min 5 s, 3 turns\n\
+             \u{20}   claude, 2 tries, $0.42, 12,400 tokens in, 900 out, 4 min 5 s, 3 turns\n\
              \u{20}   checked: npm test passed in 6.5 s\n\
              \u{20}   from main at 4f2c1aa; branch handover/12-fix-login at 7d0c2f1; 3 files, +61 −12\n\
              \u{20}   merged into main as 91c0be4 by a person at 2026-11-17 23:30:05\n"

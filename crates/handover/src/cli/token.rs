@@ -14,7 +14,7 @@ use wire::json::{Value, object};
 use super::failure::CommandFailure;
 use super::{say, show};
 
-pub(super) const COLUMNS: [&str; 5] = ["id", "name", "scope", "agent", "revoked"];
+pub(super) const COLUMNS: [&str; 6] = ["id", "name", "scope", "agent", "last_used_at", "revoked"];
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TokenVerb {
@@ -39,13 +39,13 @@ pub(crate) enum TokenVerb {
         #[arg(long)]
         json: bool,
     },
-    /// List tokens, without their secrets
+    /// List tokens without their secrets, and the browsers that are connected
     List {
         /// Print the list as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Revoke a token; its bearer loses access at once
+    /// Revoke a token, or disconnect a browser; its bearer loses access at once
     Revoke {
         /// The id of the token, such as tok_0123456789ab
         id: TokenId,
@@ -125,6 +125,8 @@ fn row(token: &ShownToken) -> Value {
         ("scope", token.scope.as_str().into()),
         ("agent", token.agent.map(|agent| agent.to_string()).into()),
         ("created_at", Value::Number(token.created.0.into())),
+        ("kind", token.kind_word().into()),
+        ("last_used_at", token.used().map(|at| Value::Number(at.0.into())).into()),
         ("revoked", token.revoked.is_some().into()),
     ])
 }

@@ -13,12 +13,13 @@ use engine::list::Whose;
 use engine::turn::Turn;
 use handover::keeper;
 use handover::office::Office;
-use wire::json::{Value, object};
+use wire::json::{Object, Value, object};
 
 use super::failure::CommandFailure;
 use super::outline::outline;
 use super::say;
 use super::show::{refused, table};
+use super::table::screen_width;
 use super::work;
 
 /// The maximum number of turns (runs of agents' programs) in a list. Older turns are left out, because people do not
@@ -26,6 +27,10 @@ use super::work;
 const ROWS: u32 = 200;
 
 pub(super) const COLUMNS: [&str; 7] = ["id", "task", "agent", "status", "cost", "time", "said"];
+/// The columns of the list on a wide screen, which has room for the tokens.
+const WIDE_COLUMNS: [&str; 8] = ["id", "task", "agent", "status", "cost", "tokens", "time", "said"];
+/// The width of a screen, in columns, from which the list shows the tokens.
+const WIDE: usize = 120;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TurnVerb {
@@ -84,7 +89,8 @@ async fn list(office: &Office, whose: Option<Whose>, json: bool) -> anyhow::Resu
         say("there are no turns; `handover run` starts them")?;
     } else {
         let rows: Vec<Value> = found.iter().map(line).collect();
-        say(&table(&COLUMNS, &rows))?;
+        let columns: &[&str] = if screen_width() < WIDE { &COLUMNS } else { &WIDE_COLUMNS };
+        say(&table(columns, &rows))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -100,6 +106,7 @@ fn line(named: &NamedTurn) -> Value {
         ("agent", named.agent.clone().into()),
         ("status", part("status")),
         ("cost", ended.map(|ended| cost(&named.turn, ended.spent.usd_micros)).into()),
+        ("tokens", ended.and_then(|ended| words::tokens(ended.spent)).into()),
         ("time", ended.map(|ended| words::stopwatch(ended.spent.ms)).into()),
         ("said", said.unwrap_or_else(|| part("reason"))),
     ])
@@ -126,10 +133,19 @@ async fn one(office: &Office, id: TurnId, json: bool) -> anyhow::Result<ExitCode
     }
     if json {
         say(&row.to_string())?;
-    } else if let Value::Object(members) = &row {
+    } else if let Value::Object(members) = &mut row {
+        in_words(&named.turn, members);
         say(outline(members.iter()).trim_end())?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Replaces the numbers of a turn's cost by words for people: `$0.12, 12,400 tokens in, 900 out, 3 s, 1 turn`.
+fn in_words(turn: &Turn, members: &mut Object) {
+    let Some(ended) = turn.ended() else { return };
+    for (_, value) in members.iter_mut().filter(|(name, _)| name == "spent") {
+        *value = words::spent(ended.spent, CostKnowledge::of(turn)).into();
+    }
 }
 
 /// Returns the text and the tool calls of a turn, from the stored output of its program. Returns nothing if this output

@@ -16,12 +16,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::run::missing::{self, RunPlace};
 use super::run::{self, RunArguments, signals};
-use super::say;
 use super::show::plain;
+use super::{open, say};
 
 pub(super) const HELP: &str = "\
-The agents take every task that is ready, also those that you add later. The server has MCP and the HTTP API, as `handover serve`
-does. When another program uses the port, the next free one is taken.
+The agents take every task that is ready, also those that you add later. The server has the page, MCP at /mcp and the HTTP API below
+/api/v1, as `handover serve` does. When another program uses the port, the next free one is taken.
+
+At a terminal, the page is opened in your browser with a link that connects it, as `handover open` does. A service prints no link.
 
 Ctrl-C lets the running tasks finish and starts nothing new. A second Ctrl-C stops them, gives them back and exits with 130.
 `handover run` beside it starts nothing itself: it follows the work here, and ends when that work is done.";
@@ -47,15 +49,12 @@ pub(super) async fn run(office: &Office, asked: &UpArguments) -> anyhow::Result<
     let _keeper = Keeper::start(office.desk.clone(), OwnSession::Runner(opened.shared.session)).await?;
     tokio::spawn(signals::listen(orders));
     let root = office.place.root.as_deref().and_then(|root| root.file_name()).unwrap_or_default();
-    say(&format!("{}: agents and server are up. Ctrl-C stops them.", plain(&root.to_string_lossy())))?;
-    say(&format!(
-        "http://127.0.0.1:{}/mcp    the API is below /api/v1; token: {}",
-        server.port,
-        server.token.display()
-    ))?;
-    say(&needs(office).await?)?;
-    let stop = CancellationToken::new();
+    let (port, stop) = (server.port, CancellationToken::new());
+    // The server must answer before the browser is opened.
     let served = tokio::spawn(server.run(stop.clone().cancelled_owned()));
+    say(&format!("{}: agents, server and page are up. Ctrl-C stops them.", plain(&root.to_string_lossy())))?;
+    open::announce(office.desk.service(), port).await.iter().try_for_each(|line| say(line))?;
+    say(&needs(office).await?)?;
     let shown = Box::pin(run::show(opened, RunScope::Stay, false)).await;
     stop.cancel();
     let _ended = served.await;
@@ -69,9 +68,9 @@ pub(super) async fn run(office: &Office, asked: &UpArguments) -> anyhow::Result<
 async fn needs(office: &Office) -> anyhow::Result<String> {
     let facts = attention::gather(office.desk.service(), &AttentionSurroundings::default()).await?;
     let items = attention::items(&facts, &LocalClock::here());
-    let needed = items.iter().filter(|item| item.stops_agents).count();
+    let needed = items.iter().filter(|item| item.stops_agents && !item.is_put_off()).count();
     Ok(match needed {
-        0 => "Nothing needs you. Add work with `handover add`.".to_owned(),
+        0 => "Nothing needs you. Add work with `handover add` or in the page.".to_owned(),
         1 => "1 thing needs you: handover status".to_owned(),
         more => format!("{more} things need you: handover status"),
     })

@@ -11,10 +11,10 @@ mod choose;
 mod diff;
 mod drop;
 mod editor;
+mod landing_words;
 mod logs;
 mod merge;
 mod push;
-mod record;
 mod send_back;
 mod site;
 mod stat;
@@ -27,6 +27,7 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 use handover::keeper;
+use work::WorkError;
 
 pub(super) use choose::{ChoiceText, Chosen, agent_named, chosen_work, plan_named, task_id, task_named};
 
@@ -97,4 +98,15 @@ pub(super) async fn run(named: Option<&str>, verb: WorkVerb) -> anyhow::Result<E
 /// Returns a line that begins with the number of a task, as all commands show tasks: ` 1  Fix the login`.
 pub(super) fn numbered(number: u32, text: &str) -> String {
     format!("{number:>2}  {}", super::show::plain(text))
+}
+
+/// Returns the refusal of an act on work as a failure, in the same form as a tool's refusal. Any other error is returned
+/// unchanged.
+pub(super) fn refused_work(noun: &str, error: WorkError, json: bool) -> anyhow::Result<ExitCode> {
+    match error {
+        WorkError::Service(error) => super::show::refused(noun, error, json),
+        other @ (WorkError::Git(_) | WorkError::Merged(_) | WorkError::Settings(_) | WorkError::File { .. }) => {
+            Err(other.into())
+        }
+    }
 }

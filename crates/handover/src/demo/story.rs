@@ -141,6 +141,7 @@ impl Storyteller {
 #[cfg(test)]
 mod tests {
     use engine::id::TaskId;
+    use engine::turn::Spent;
 
     use super::*;
 
@@ -150,7 +151,7 @@ mod tests {
     }
 
     fn completed(number: u32) -> RunNews {
-        let what = RunEvent::Completed { summary: String::new(), usd_micros: None, ms: 1, waits_for_merge: false };
+        let what = RunEvent::Completed { summary: String::new(), spent: Spent::default(), waits_for_merge: false };
         news(number, what)
     }
 

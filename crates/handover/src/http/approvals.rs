@@ -10,12 +10,13 @@ use engine::id::ApprovalId;
 use engine::token::Scope;
 use engine::{Caller, Refusal, Timestamp};
 use http::StatusCode;
-use wire::json::{Value, object};
+use wire::json::{Object, Value, object};
 
 use super::problem::{HttpProblem, invalid, json, named};
 use super::{HttpState, intake};
 use crate::desk::Visitor;
 use base::people::approvals;
+use base::service::Service;
 
 const ROWS_DEFAULT: u32 = 50;
 const ROWS_MAX: u32 = 500;
@@ -96,7 +97,26 @@ pub(super) async fn show(
     let service = shared.desk.service();
     let found = approvals::show(service, id(&text)?).await.map_err(|error| HttpProblem::fault(&error))?;
     note(&shared, scope, std::slice::from_ref(&found)).await;
-    Ok(json(&approvals::row(&found, service.now())))
+    let names = names(service, &found).await.map_err(|error| HttpProblem::fault(&error))?;
+    let Value::Object(mut members) = approvals::row(&found, service.now()) else { return Ok(json(&Value::Null)) };
+    members.extend(names);
+    Ok(json(&Value::Object(members)))
+}
+
+/// Returns the names of the agent and of the task that an approval is about, as members of its object.
+async fn names(service: &Service, approval: &Approval) -> Result<Object, base::Error> {
+    let (agent, task) = (approval.agent(), approval.waiting.map(|waiting| waiting.task));
+    let found = service.view(move |world| {
+        let slug = agent.map(|agent| world.agent(agent).map(|row| row.slug.clone())).transpose()?;
+        let task = task.map(|task| world.task(task).map(|row| (row.number, row.name.clone()))).transpose()?;
+        Ok((slug, task))
+    });
+    let (slug, task) = found.await?;
+    Ok(vec![
+        ("agent".to_owned(), slug.into()),
+        ("task".to_owned(), task.as_ref().map(|(number, _)| u64::from(*number)).into()),
+        ("task_name".to_owned(), task.map(|(_, name)| name).into()),
+    ])
 }
 
 /// Records that a person has seen these approvals, if the token belongs to a person. A failure to record is ignored:
@@ -127,8 +147,17 @@ pub(super) async fn decide(
     body: Body,
 ) -> Result<Response, HttpProblem> {
     may_decide(scope)?;
-    let reason = reason(&intake::whole(body, wire::document::BYTES_MAX).await?)?;
-    let decision = match (verb.as_str(), reason) {
+    let given = GivenDecision::read(&intake::whole(body, wire::document::BYTES_MAX).await?)?;
+    let approval = id(&text)?;
+    if let Some(fingerprint) = &given.fingerprint {
+        let shown = approvals::show(shared.desk.service(), approval).await;
+        let shown = shown.map_err(|error| HttpProblem::fault(&error))?;
+        // A page sends the fingerprint of the request that it showed. The person decides about nothing else.
+        if shown.fingerprint != *fingerprint {
+            return Err(HttpProblem::refused(wire::lifecycle::refusal(&Refusal::FingerprintMismatch { approval })));
+        }
+    }
+    let decision = match (verb.as_str(), given.reason) {
         ("approve", None) => ApprovalDecision::Approve,
         ("approve", Some(_)) => return Err(invalid("`reason` is not allowed when you approve; leave it out")),
         ("reject", Some(reason)) => ApprovalDecision::Reject { reason },
@@ -147,33 +176,43 @@ pub(super) async fn decide(
     // could attribute the decision to another agent.
     let agent = visitor.agent.or(visitor.named);
     let caller = Caller { agent, ..Caller::with_rights(scope.rights()) };
-    let status = approvals::decide_as(shared.desk.service(), caller, id(&text)?, decision).await;
+    let status = approvals::decide_as(shared.desk.service(), caller, approval, decision).await;
     let status = status.map_err(|error| HttpProblem::fault(&error))?;
     Ok(json(&object([("success", true.into()), ("status", status.as_str().into())])))
 }
 
-/// Reads the reason of a decision from a request body of the form `{}` or `{"reason": …}`. An empty body has no reason.
-fn reason(body: &[u8]) -> Result<Option<String>, HttpProblem> {
-    if body.is_empty() {
-        return Ok(None);
-    }
-    let text = std::str::from_utf8(body).map_err(|_| invalid("the body is not UTF-8"))?;
-    let node =
-        wire::json::parse_object(text).map_err(|error| invalid(format!("the body is not a JSON object: {error}")))?;
-    let Value::Object(members) = node.to_value() else { return Ok(None) };
-    let mut found = None;
-    for (name, value) in members {
-        match (name.as_str(), value) {
-            ("reason", Value::Text(reason)) => found = Some(reason),
-            ("reason", Value::Null) => {}
-            ("reason", _) => return Err(invalid("`reason` must be a text")),
-            (other, _) => {
-                return Err(invalid(format!(
-                    "`{other}` is not a field of this request; the only field is \
-                `reason`"
-                )));
+/// The body of a decision: `{}`, `{"reason": …}` and `{"fingerprint": …}`, or both fields.
+#[derive(Debug, Default)]
+struct GivenDecision {
+    reason: Option<String>,
+    /// The fingerprint of the request that the person saw. `None` when the caller did not say it.
+    fingerprint: Option<String>,
+}
+
+impl GivenDecision {
+    /// Reads a request body. An empty body has neither field.
+    fn read(body: &[u8]) -> Result<Self, HttpProblem> {
+        if body.is_empty() {
+            return Ok(Self::default());
+        }
+        let text = std::str::from_utf8(body).map_err(|_| invalid("the body is not UTF-8"))?;
+        let node = wire::json::parse_object(text)
+            .map_err(|error| invalid(format!("the body is not a JSON object: {error}")))?;
+        let Value::Object(members) = node.to_value() else { return Ok(Self::default()) };
+        let mut found = Self::default();
+        for (name, value) in members {
+            match (name.as_str(), value) {
+                ("reason", Value::Text(reason)) => found.reason = Some(reason),
+                ("fingerprint", Value::Text(fingerprint)) => found.fingerprint = Some(fingerprint),
+                ("reason" | "fingerprint", Value::Null) => {}
+                ("reason" | "fingerprint", _) => return Err(invalid(format!("`{name}` must be a text"))),
+                (other, _) => {
+                    return Err(invalid(format!(
+                        "`{other}` is not a field of this request; the fields are `reason` and `fingerprint`"
+                    )));
+                }
             }
         }
+        Ok(found)
     }
-    Ok(found)
 }

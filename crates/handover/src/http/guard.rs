@@ -9,11 +9,12 @@ use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use engine::id::{AgentId, SessionId, TokenId};
-use engine::token::{Scope, Token};
+use engine::token::{AccessTokenKind, Scope, Token};
 use engine::{Standing, Timestamp};
 use http::{HeaderMap, StatusCode, header};
 
 use super::HttpState;
+use super::browser::BrowserMemory;
 use super::leash::{Leashed, QUICK};
 use super::problem::HttpProblem;
 use crate::desk::Visitor;
@@ -30,6 +31,8 @@ const KNOWN_MAX: usize = 1_000;
 /// The largest number of requests without a valid token in one second, of all callers together. Further requests are
 /// refused with the error for too many requests.
 const STRANGERS_MAX: u32 = 200;
+/// The path at which MCP clients connect.
+const MCP_PATH: &str = "/mcp";
 
 pub(crate) struct Guard {
     service: Service,
@@ -38,6 +41,7 @@ pub(crate) struct Guard {
     rate: u32,
     known: Mutex<HashMap<String, KnownToken>>,
     strangers: Mutex<Bucket>,
+    browsers: BrowserMemory,
 }
 
 impl std::fmt::Debug for Guard {
@@ -84,6 +88,7 @@ impl Guard {
             rate: settings.rate_per_second.unwrap_or(settings::RATE_DEFAULT),
             known: Mutex::default(),
             strangers: Mutex::default(),
+            browsers: BrowserMemory::default(),
         }
     }
 
@@ -93,6 +98,10 @@ impl Guard {
 
     pub(super) fn origins(&self) -> &[String] {
         &self.origins
+    }
+
+    pub(super) fn browsers(&self) -> &BrowserMemory {
+        &self.browsers
     }
 
     /// Refuses a request whose `Host` is not a name of this server, because it may be a DNS rebinding attack. Also
@@ -146,7 +155,13 @@ impl Guard {
         if let Some(found) = self.remembered(&hash, now)? {
             return Ok(found);
         }
-        let found = crate::token::find(&self.service, secret).await.map_err(|error| HttpProblem::fault(&error))?;
+        // A browser's token is in the memory of this process. Its rights are those of the browser's key, so the key is
+        // read, and a revoked key ends all its tokens.
+        let found = match self.browsers.key_of(&hash, now) {
+            Some(key) => crate::token::browser::find_key(&self.service, key).await,
+            None => crate::token::find(&self.service, secret).await,
+        };
+        let found = found.map_err(|error| HttpProblem::fault(&error))?;
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(token) = found else {
             known.remove(&hash);
@@ -182,10 +197,13 @@ impl Guard {
     }
 
     fn stranger(&self, now: Timestamp, message: &str) -> HttpProblem {
-        if !self.strangers.lock().unwrap_or_else(PoisonError::into_inner).take(now, STRANGERS_MAX) {
-            return too_often();
-        }
-        unauthorized(message)
+        self.count_stranger(now).err().unwrap_or_else(|| unauthorized(message))
+    }
+
+    /// Counts a request without a valid token. Refuses it when there are too many in this second.
+    fn count_stranger(&self, now: Timestamp) -> Result<(), HttpProblem> {
+        let has_room = self.strangers.lock().unwrap_or_else(PoisonError::into_inner).take(now, STRANGERS_MAX);
+        if has_room { Ok(()) } else { Err(too_often()) }
     }
 
     async fn visitor(&self, headers: &HeaderMap) -> Result<(Visitor, Token), HttpProblem> {
@@ -275,11 +293,13 @@ pub(super) async fn check_place(State(shared): State<HttpState>, request: Reques
 /// handlers.
 pub(super) async fn admit(State(shared): State<HttpState>, request: Request, next: Next) -> Response {
     let response = match shared.guard.visitor(request.headers()).await {
+        Ok((_, token)) if is_browser(&token) && request.uri().path() == MCP_PATH => no_mcp().into_response(),
         Ok((visitor, token)) => {
             let visitor = Visitor { leaving: shared.stopping.clone(), ..visitor };
             let (mut request, held) = shared.intake.measure(request);
             request.extensions_mut().insert(visitor);
             request.extensions_mut().insert(token.scope);
+            request.extensions_mut().insert(token.kind);
             let response = while_valid(&shared, token.id, next.run(request)).await;
             let response = held.problem().map_or(response, HttpProblem::into_response);
             if is_stream(&response) {
@@ -293,6 +313,34 @@ pub(super) async fn admit(State(shared): State<HttpState>, request: Request, nex
     };
     shared.metrics.request(response.status().as_u16());
     response
+}
+
+/// Bounds the requests by which browsers connect: they have no token yet, so they count as requests of strangers.
+pub(super) async fn admit_browser(State(shared): State<HttpState>, request: Request, next: Next) -> Response {
+    let response = match shared.guard.count_stranger(shared.desk.service().now()) {
+        Ok(()) => {
+            let (request, held) = shared.intake.measure(request);
+            let response = next.run(request).await;
+            held.problem().map_or(response, HttpProblem::into_response)
+        }
+        Err(problem) => problem.into_response(),
+    };
+    shared.metrics.request(response.status().as_u16());
+    response
+}
+
+fn is_browser(token: &Token) -> bool {
+    matches!(token.kind, AccessTokenKind::BrowserKey { .. })
+}
+
+/// Returns the refusal of a browser's token at `/mcp`. An MCP client acts for a model, and no model acts for a person.
+fn no_mcp() -> HttpProblem {
+    HttpProblem::new(
+        StatusCode::FORBIDDEN,
+        "NOT_PERMITTED",
+        "the token of a person's browser does not work over MCP",
+        "create a token for the agent with `handover token create NAME`",
+    )
 }
 
 /// Returns the response of `work`. If the token is revoked while `work` takes long, stops `work` and returns a refusal.

@@ -1,5 +1,11 @@
 //! Builds the OpenAPI document of the HTTP API from the schemas of the tools.
 
+mod browser;
+mod pages;
+mod spend;
+mod turns;
+mod work;
+
 use std::sync::LazyLock;
 
 use axum::response::Response;
@@ -321,6 +327,16 @@ fn tokens() -> [(String, Value); 2] {
     ]
 }
 
+/// Adds the operations of routes to the document. A path can have operations already.
+fn join(paths: &mut Object, more: Vec<(String, Value)>) {
+    for (path, item) in more {
+        match (paths.iter_mut().find(|(known, _)| *known == path), item) {
+            (Some((_, Value::Object(operations))), Value::Object(new)) => operations.extend(new),
+            (_, item) => paths.push((path, item)),
+        }
+    }
+}
+
 fn make() -> Value {
     let mut paths: Object =
         TOOLS.iter().map(|tool| (format!("/api/v1/tools/{}", tool.name), tool_path(tool))).collect();
@@ -329,6 +345,11 @@ fn make() -> Value {
     paths.extend(approvals());
     paths.push(("/api/v1/messages/{id}/reply".to_owned(), reply()));
     paths.extend(tokens());
+    paths.extend(browser::paths());
+    paths.extend(pages::paths());
+    join(&mut paths, work::paths());
+    join(&mut paths, turns::paths());
+    paths.extend(spend::paths());
     let problem = object([
         ("type", "object".into()),
         (

@@ -17,7 +17,7 @@ pub(super) struct HttpProblem {
 pub(super) fn status(code: &str) -> StatusCode {
     match code {
         "INVALID_INPUT" | "INVALID_WIRE" => StatusCode::UNPROCESSABLE_ENTITY,
-        "NOT_PERMITTED" | "AGENT_ELSEWHERE" | "PROTECTED" => StatusCode::FORBIDDEN,
+        "NOT_PERMITTED" | "AGENT_ELSEWHERE" | "PROTECTED" | "CODE_INVALID" | "KEY_UNKNOWN" => StatusCode::FORBIDDEN,
         code if code.ends_with("_NOT_FOUND") => StatusCode::NOT_FOUND,
         _ => StatusCode::CONFLICT,
     }
@@ -101,7 +101,12 @@ pub(super) fn json(value: &Value) -> Response {
 }
 
 pub(super) async fn nowhere(uri: Uri) -> HttpProblem {
-    let path: String = uri.path().chars().take(200).collect();
+    nowhere_at(uri.path())
+}
+
+/// Returns the response to a request for a path that this server does not have.
+pub(super) fn nowhere_at(path: &str) -> HttpProblem {
+    let path: String = path.chars().take(200).collect();
     HttpProblem::new(
         StatusCode::NOT_FOUND,
         "ROUTE_NOT_FOUND",

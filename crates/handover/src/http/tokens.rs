@@ -65,6 +65,8 @@ fn row(token: &ShownToken) -> Value {
         ("scope", token.scope.as_str().into()),
         ("agent", token.agent.map(|agent| agent.to_string()).into()),
         ("created_at", Value::Number(token.created.0.into())),
+        ("kind", token.kind_word().into()),
+        ("last_used_at", token.used().map(|at| Value::Number(at.0.into())).into()),
         ("revoked_at", token.revoked.map(|at| Value::Number(at.0.into())).into()),
     ])
 }

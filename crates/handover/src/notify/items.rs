@@ -46,7 +46,8 @@ struct TakenNotice {
 
 impl Notifier {
     /// Sends a notice about the items that stop agents and about which people were not told yet, in every way that the
-    /// settings name (screen, command, webhook). Returns the number of sent notices.
+    /// settings name (screen, command, webhook). Leaves out items that a person put off. Returns the number of sent
+    /// notices.
     pub async fn tell_items(&self) -> Result<u32, Error> {
         self.tell(None).await
     }
@@ -66,7 +67,7 @@ impl Notifier {
         let around = crate::attention::surroundings(Some(&self.root), self.data.as_deref());
         let clock = LocalClock::here_at(self.service.now());
         let mut items = attention::items(&attention::gather(&self.service, &around).await?, &clock);
-        items.retain(|item| item.stops_agents);
+        items.retain(|item| item.stops_agents && !item.is_put_off());
         let mut sent = 0;
         for way in ways {
             if let Some(taken) = self.take(way, &items, end).await?

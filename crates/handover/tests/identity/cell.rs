@@ -147,6 +147,7 @@ impl TableProject {
             tool_calls: 0,
             stream: None,
             verdict: None,
+            model: None,
         };
         let turn: TurnId = seat.turn;
         let caller = Caller { rights: Rights::Runner, ..Caller::agent(seat.agent) };

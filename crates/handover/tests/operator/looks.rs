@@ -45,7 +45,9 @@ fn a_turn_tells_what_it_said_called_and_cost() {
     let hash = base::ground::digest::sha256(wrote);
     assert_eq!(found["stream"], json!({"sha256": hash, "bytes": wrote.len(), "is_here": true}));
     assert_eq!(found["verdict"]["warnings"], json!(["MULTIPLE_BLOCKS"]));
-    assert_eq!(found["spent"], json!({"usd_micros": 120_000, "tokens": null, "seconds": 12, "turns": 1}));
+    let spent = json!({"usd_micros": 120_000, "tokens": 13_300, "tokens_in": 12_400, "tokens_out": 900, "seconds": 12,
+        "turns": 1});
+    assert_eq!((&found["spent"], &found["model"]), (&spent, &json!("opus")));
     let told = ["agent", "task", "status", "conversation", "tool_calls"].map(|name| found[name].clone());
     assert_eq!(told.to_vec(), vec![json!("quinn"), json!("build"), json!("finished"), json!("c-1"), json!(7)]);
     let verified = found["verifications"].as_array().unwrap();
@@ -54,6 +56,7 @@ fn a_turn_tells_what_it_said_called_and_cost() {
 
     let (code, text, _) = run(&["turn", "show", &first.to_string()]);
     assert!(code == Some(0) && text.contains("it builds") && text.contains("12 passed"), "{text}");
+    assert!(text.contains("$0.12, 12,400 tokens in, 900 out, 12.4 s, 1 turn"), "{text}");
     let (code, text, _) = run(&["turn", "show", &second.to_string(), "--json"]);
     assert_eq!(code, Some(0));
     let found = parsed(&text);

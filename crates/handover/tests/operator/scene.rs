@@ -97,10 +97,18 @@ impl Scene {
             end: if wrote.is_some() { TurnEnd::Finished } else { TurnEnd::SpawnFailed },
             reason: wrote.is_none().then(|| "no such program".to_owned()),
             conversation: Some("c-1".to_owned()),
-            spent: Spent { usd_micros: Some(120_000), tokens: None, ms: 12_400, turns: 1 },
+            spent: Spent {
+                usd_micros: Some(120_000),
+                tokens: Some(13_300),
+                tokens_in: Some(12_400),
+                tokens_out: Some(900),
+                ms: 12_400,
+                turns: 1,
+            },
             tool_calls: 7,
             stream: wrote.map(|bytes| objects::put(&self.state(), bytes).expect("it is kept")),
             verdict: wrote.map(|_| Json::from_stored(verdict.to_owned())),
+            model: wrote.map(|_| "opus".to_owned()),
         };
         self.as_runner(Command::EndTurn { turn, ended: Box::new(ended) });
         turn

@@ -75,9 +75,13 @@ fn up_steps_over_a_taken_port_takes_new_tasks_and_a_run_beside_it_follows() {
     let port = taken.local_addr().unwrap().port();
     let mut up = Up::start(&scene, port);
     let said = up.said();
-    assert!(said.starts_with("project: agents and server are up. Ctrl-C stops them.\nhttp://127.0.0.1:"), "{said}");
+    assert!(
+        said.starts_with("project: agents, server and page are up. Ctrl-C stops them.\nhttp://127.0.0.1:"),
+        "{said}"
+    );
     assert!(!said.contains(&format!("127.0.0.1:{port}/")), "{said}");
-    assert!(said.contains("Nothing needs you. Add work with `handover add`.\n"), "{said}");
+    assert!(said.contains("Nothing needs you. Add work with `handover add` or in the page.\n"), "{said}");
+    assert!(said.contains("/    connect your browser: handover open\n") && !said.contains("code="), "{said}");
     assert!(scene.ask(&["add", "one"]).status.success());
     let ran = scene.run(&[]);
     let last = ran.events.last().unwrap();
@@ -202,4 +206,51 @@ fn ctrl_c_ends_a_watched_status() {
     screen.shows("1 A new task");
     screen.must(&["send-keys", "C-c"]);
     assert_eq!(screen.code(), "130");
+}
+
+/// At a person's terminal `up` opens the page with a link that connects the browser. The screen shows the link only when
+/// no program can open it.
+#[test]
+fn up_at_a_terminal_opens_the_page_and_shows_the_link_only_where_it_cannot() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let scene = scene("cat >/dev/null");
+    let (opener, seen) = (scene.sim().join("xdg-open"), scene.sim().join("opened"));
+    fs::write(&opener, format!("#!/bin/sh\nprintf '%s' \"$1\" >{}\n", seen.display())).unwrap();
+    fs::set_permissions(&opener, fs::Permissions::from_mode(0o755)).unwrap();
+    let screen = Screen::start(&scene);
+    screen.enter(&format!("unset SSH_CONNECTION SSH_TTY WAYLAND_DISPLAY; PATH={}:$PATH", scene.sim().display()));
+    screen.enter("export DISPLAY=:7");
+    screen.types("up --port 0");
+    screen.shows("/    opened in your browser\nNothing needs you. Add work with `handover add` or in the page.");
+    let link = fs::read_to_string(&seen).unwrap();
+    assert!(link.starts_with("http://127.0.0.1:") && link.contains("/#code="), "{link}");
+    assert!(!screen.text().contains("code="), "{}", screen.text());
+    screen.must(&["send-keys", "C-c"]);
+    assert_eq!(screen.code(), "0");
+    screen.enter("clear; unset DISPLAY");
+    screen.types("up --port 0");
+    screen.shows("Open this link in your browser within a minute; it works once.");
+    assert!(screen.text().contains("/#code="), "{}", screen.text());
+    screen.must(&["send-keys", "C-c"]);
+    assert_eq!(screen.code(), "0");
+}
+
+#[test]
+fn a_task_that_is_sent_back_while_up_runs_continues_with_the_same_attempt_and_the_words_of_the_person() {
+    let scene = scene("cat >\"$SIM/got-$$\"; echo x >>work; echo wrote it");
+    let up = Up::start(&scene, 0);
+    assert!(scene.ask(&["add", "one"]).status.success());
+    let checked = || up.said().matches(" checked ").count();
+    wait("the first check", || (checked() == 1).then_some(()));
+    assert!(scene.ask(&["send-back", "1", "say it louder"]).status.success());
+    wait("the second check", || (checked() == 2).then_some(()));
+    assert_eq!(scene.json(&["task", "show", "1"])["attempt"], 1, "{}", up.said());
+    let got = fs::read_dir(scene.sim()).unwrap().map(|entry| entry.unwrap().path());
+    let got: Vec<String> = got
+        .filter(|path| path.file_name().unwrap().to_string_lossy().starts_with("got-"))
+        .map(|path| fs::read_to_string(path).unwrap())
+        .collect();
+    assert_eq!(got.len(), 2, "{got:?}");
+    assert_eq!(got.iter().filter(|text| text.contains("say it louder")).count(), 1, "{got:?}");
 }

@@ -41,6 +41,8 @@ const PEOPLES: &[&[&str]] = &[
     &["token", "revoke", "tok_000000000000"],
     &["trust"],
     &["trust", "--sha256", "00"],
+    &["open"],
+    &["open", "--print"],
     &["export"],
     &["import", "/nothing"],
     &["init"],

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use base::Service;
-use base::ground::clock::SystemClock;
+use base::ground::clock::{Clock, SystemClock};
 use base::project::settings;
 use engine::token::Scope;
 use handover::desk::{Desk, DeskSurroundings};
@@ -22,17 +22,25 @@ pub(crate) const ADMIN: &str = "hnd_admin";
 pub(crate) struct Inside {
     runtime: Runtime,
     pub(crate) port: u16,
+    /// The service behind the server, with which a test changes the store.
+    pub(crate) service: Service,
     stop: Option<oneshot::Sender<()>>,
     running: Option<JoinHandle<()>>,
 }
 
 impl Inside {
     pub(crate) fn start(limits: HttpLimits) -> Self {
+        Self::start_at(limits, Arc::new(SystemClock))
+    }
+
+    /// Starts a server whose time is that of a clock.
+    pub(crate) fn start_at(limits: HttpLimits, clock: Arc<dyn Clock>) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let (stop, stopped) = oneshot::channel::<()>();
-        let (port, running) = runtime.block_on(async {
+        let (port, service, running) = runtime.block_on(async {
             let store = store::open("memory:", 1).await.unwrap();
-            let desk = Desk::new(Service::new(store, Arc::new(SystemClock)), DeskSurroundings::default());
+            let service = Service::new(store, clock);
+            let desk = Desk::new(service.clone(), DeskSurroundings::default());
             for (secret, scope) in [(TOKEN, Scope::Coordinator), (ADMIN, Scope::Admin)] {
                 handover::token::keep(desk.service(), "siege", secret, scope, None).await.unwrap();
             }
@@ -41,9 +49,14 @@ impl Inside {
             let wanted = ServeOptions { port: Some(port), offer: Offer::Full, limits };
             let site = Site::new(desk, &settings::ServeSettings::default(), &wanted);
             let stop = async move { drop(stopped.await) };
-            (port, tokio::spawn(site.run(listener, stop)))
+            (port, service, tokio::spawn(site.run(listener, stop)))
         });
-        Self { runtime, port, stop: Some(stop), running: Some(running) }
+        Self { runtime, port, service, stop: Some(stop), running: Some(running) }
+    }
+
+    /// Runs a future on the runtime of the server.
+    pub(crate) fn run<F: Future>(&self, future: F) -> F::Output {
+        self.runtime.block_on(future)
     }
 }
 

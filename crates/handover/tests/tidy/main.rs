@@ -15,8 +15,22 @@ use std::{fmt, fs, io};
 use text::*;
 
 /// All crates. A crate exists only when the compiler must keep two parts separate; everything else is a module.
-const CRATES: &[&str] =
-    &["chance", "spawn", "engine", "wire", "store", "agents", "gate", "git", "mcp", "base", "runner", "handover"];
+const CRATES: &[&str] = &[
+    "chance",
+    "spawn",
+    "engine",
+    "wire",
+    "store",
+    "agents",
+    "gate",
+    "git",
+    "mcp",
+    "base",
+    "dashboard",
+    "runner",
+    "work",
+    "handover",
+];
 
 /// Cargo manifests outside of the workspace, each with the reason.
 const OUTSIDE: &[(&str, &str)] =
@@ -36,68 +50,98 @@ const LAYERS: &[Layer] = &[
     Layer {
         name: "chance",
         only: Some(&[]),
-        never: &["spawn", "engine", "wire", "store", "agents", "gate", "git", "mcp", "base", "runner", "handover"],
+        never: &[
+            "spawn", "engine", "wire", "store", "agents", "gate", "git", "mcp", "base", "runner", "work", "handover",
+        ],
         reason: "random numbers for tests know nothing of what is tested",
     },
     Layer {
         name: "spawn",
         only: Some(&[]),
-        never: &["chance", "engine", "wire", "store", "agents", "gate", "git", "mcp", "base", "runner", "handover"],
+        never: &[
+            "chance", "engine", "wire", "store", "agents", "gate", "git", "mcp", "base", "runner", "work", "handover",
+        ],
         reason: "the one constructor of commands serves every crate that starts programs",
     },
     Layer {
         name: "engine",
         only: Some(&["serde", "serde_json", "globset"]),
-        never: &["wire", "store", "agents", "gate", "git", "mcp", "base", "runner", "handover"],
+        never: &["wire", "store", "agents", "gate", "git", "mcp", "base", "runner", "work", "handover"],
         reason: "the engine decides on data alone, so it depends on pure data crates only",
     },
     Layer {
         name: "wire",
         only: None,
-        never: &["store", "agents", "gate", "git", "mcp", "base", "runner", "handover"],
+        never: &["store", "agents", "gate", "git", "mcp", "base", "runner", "work", "handover"],
         reason: "wire speaks and does not know what remembers",
     },
     Layer {
         name: "store",
         only: None,
-        never: &["wire", "agents", "gate", "git", "mcp", "base", "runner", "handover"],
+        never: &["wire", "agents", "gate", "git", "mcp", "base", "runner", "work", "handover"],
         reason: "the store remembers and does not know what speaks",
     },
     Layer {
         name: "agents",
         only: None,
-        never: &["store", "gate", "git", "mcp", "base", "runner", "handover"],
+        never: &["store", "gate", "git", "mcp", "base", "runner", "work", "handover"],
         reason: "programs are started, read and ended without knowing a workflow",
     },
     Layer {
         name: "gate",
         only: Some(&["brush-parser", "serde", "spawn", "wire"]),
-        never: &["engine", "store", "agents", "git", "mcp", "base", "runner", "handover"],
+        never: &["engine", "store", "agents", "git", "mcp", "base", "runner", "work", "handover"],
         reason: "a gate gets a call and rules and gives a decision; it knows no store and no product",
     },
     Layer {
         name: "git",
         only: None,
-        never: &["engine", "store", "agents", "gate", "mcp", "base", "runner", "handover"],
+        never: &["engine", "store", "agents", "gate", "mcp", "base", "runner", "work", "handover"],
         reason: "worktrees and branches know no task",
     },
     Layer {
         name: "mcp",
         only: None,
-        never: &["engine", "store", "agents", "gate", "git", "base", "runner", "handover"],
+        never: &["engine", "store", "agents", "gate", "git", "base", "runner", "work", "handover"],
         reason: "the protocol over pipes and HTTP knows no tool",
+    },
+    Layer {
+        name: "dashboard",
+        only: Some(&[]),
+        never: &[
+            "chance", "spawn", "engine", "wire", "store", "agents", "gate", "git", "mcp", "base", "runner", "handover",
+        ],
+        reason: "the page knows the public API only, so it cannot use what other clients do not have",
     },
     Layer {
         name: "base",
         only: None,
-        never: &["mcp", "runner", "handover"],
+        never: &["mcp", "runner", "work", "handover"],
         reason: "every interface and the runner stand on it, so it opens no interface and runs no agent",
     },
     Layer {
         name: "runner",
         only: None,
-        never: &["mcp", "gate", "handover"],
+        never: &["mcp", "gate", "work", "handover"],
         reason: "the runner works through the service like every other caller; it knows no interface",
+    },
+    Layer {
+        name: "work",
+        only: Some(&[
+            "agents",
+            "base",
+            "engine",
+            "git",
+            "runner",
+            "serde",
+            "serde_json",
+            "spawn",
+            "thiserror",
+            "tokio",
+            "wire",
+        ]),
+        never: &["gate", "mcp", "handover"],
+        reason: "a person's acts on work are the same through every interface; it prints nothing and knows no interface",
     },
 ];
 
@@ -135,6 +179,13 @@ const BANS: &[Ban] = &[
         reason: "the engine does no I/O",
     },
     Ban {
+        texts: &["print!", "println!", "eprint!", "eprintln!"],
+        part: Part::Code,
+        places: &["crates/work/src/"],
+        except: &[],
+        reason: "an interface turns the value that an act returns into words",
+    },
+    Ban {
         texts: &["SystemTime", "Instant"],
         part: Part::Code,
         places: ENGINE,
@@ -151,7 +202,13 @@ const BANS: &[Ban] = &[
     Ban {
         texts: &["store::"],
         part: Part::Code,
-        places: &["crates/mcp/src/", "crates/agents/src/", "crates/handover/src/http/", "crates/runner/src/"],
+        places: &[
+            "crates/mcp/src/",
+            "crates/agents/src/",
+            "crates/handover/src/http/",
+            "crates/runner/src/",
+            "crates/work/src/",
+        ],
         except: &[],
         reason: "a door knows wire and the service, never the store",
     },
@@ -163,6 +220,7 @@ const BANS: &[Ban] = &[
             "crates/wire/src/",
             "crates/base/src/",
             "crates/runner/src/",
+            "crates/work/src/",
             "crates/handover/src/",
         ],
         except: &[],

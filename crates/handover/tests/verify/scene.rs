@@ -74,6 +74,7 @@ impl Scene {
             inherit: &base::project::settings::EnvironmentSettings::default(),
             output_bytes_max: self.output_bytes_max,
             commit: Some("c0ffee"),
+            kept_in: None,
         };
         verify(contract, facts, place, progress).await
     }

@@ -5,11 +5,19 @@
 
 mod choices;
 mod drops;
+mod http_acts;
+mod http_live;
+mod http_merges;
+mod http_reads;
+mod http_rights;
 mod kills;
 mod lists;
 mod merges;
+#[path = "../proof/postgres.rs"]
+mod postgres;
 mod rights;
 mod scene;
+mod server;
 mod status;
 mod steering;
 mod troubles;

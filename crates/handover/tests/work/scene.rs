@@ -18,6 +18,8 @@ use tempfile::TempDir;
 
 pub(crate) struct WorkScene {
     folder: TempDir,
+    /// The URL of the store. `None` means the file in the project.
+    store: Option<String>,
     runtime: tokio::runtime::Runtime,
 }
 
@@ -45,8 +47,13 @@ pub(crate) fn unchecked() -> CheckOutcome {
 
 impl WorkScene {
     pub(crate) fn new() -> Self {
+        Self::on(None)
+    }
+
+    /// Creates a project whose store has this URL.
+    pub(crate) fn on(store: Option<String>) -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let scene = Self { folder: TempDir::new().unwrap(), runtime };
+        let scene = Self { folder: TempDir::new().unwrap(), store, runtime };
         for folder in ["project", "data", "home", "bin"] {
             fs::create_dir(scene.folder.path().join(folder)).unwrap();
         }
@@ -117,6 +124,7 @@ impl WorkScene {
         let path = std::env::var("PATH").unwrap_or_default();
         command.env("PATH", format!("{}:{path}", self.path("bin").display()));
         command.env("HOME", self.path("home")).env("XDG_DATA_HOME", self.path("data"));
+        command.envs(self.store.as_ref().map(|store| ("HANDOVER_STORE", store)));
         command.stdin(Stdio::null());
         command
     }
@@ -176,7 +184,7 @@ impl WorkScene {
 
     fn office(&self) -> Office {
         // Open the store, which the first command of a test has created.
-        self.runtime.block_on(office::open_from(None, Some(&self.project()))).unwrap()
+        self.runtime.block_on(office::open_from(self.store.as_deref(), Some(&self.project()))).unwrap()
     }
 
     pub(crate) fn task(&self, named: &str) -> Task {
@@ -185,6 +193,15 @@ impl WorkScene {
             TaskChoice::One(task) => task,
             other @ (TaskChoice::Several(_) | TaskChoice::Nothing) => panic!("{named}: {other:?}"),
         }
+    }
+
+    /// Records as a runner does that the work of a whole plan waits for a person.
+    pub(crate) fn deliver_plan(&self, named: &str, base: &str, files: &[(&str, &str)]) -> (String, DeliveredWork) {
+        let plan = self.task(named).workflow;
+        let work = self.work(named, base, files);
+        let deliver = StoreCommand::DeliverWorkflow { workflow: plan, check: passed(), work: Box::new(work.clone()) };
+        self.execute(Caller::with_rights(Rights::Runner), deliver);
+        (plan.to_string(), work)
     }
 
     fn execute(&self, caller: Caller, command: StoreCommand) -> Reply {
@@ -214,6 +231,10 @@ impl WorkScene {
     pub(crate) fn as_agent(&self, agent: AgentId, command: StoreCommand) -> Reply {
         let session = "se_0123456789ab".parse().ok();
         self.execute(Caller { session, rights: Rights::Runner, ..Caller::agent(agent) }, command)
+    }
+
+    pub(crate) fn as_person(&self, command: StoreCommand) -> Reply {
+        self.execute(Caller::with_rights(Rights::Person), command)
     }
 
     /// Completes a task as a runner does: makes a branch with the given files, and records in the store that this work

@@ -1,8 +1,11 @@
 //! Tests `handover status`: its text for a person on a quiet and on a busy day, and its JSON for programs.
 
-use engine::Command;
+use base::ground::clock::{Clock as _, SystemClock};
+use base::ground::local_time::LocalClock;
 use engine::command::Target;
 use engine::inbox::{MailboxOwner, MessageDraft, MessageKind, Recipients};
+use engine::put_off::ItemDelay;
+use engine::{Command, Timestamp};
 
 use crate::scene::{WorkScene, passed};
 
@@ -90,4 +93,45 @@ fn a_busy_day_shows_questions_finished_work_running_and_ready_tasks() {
     assert_eq!(items[0]["acts"][0]["command"], "handover answer 2 \"...\"");
     assert_eq!((&items[0]["behind"], &items[0]["stops_agents"]), (&1.into(), &true.into()));
     assert_eq!((&found["running"][0]["task"], &found["ready"][1]["after"][0]), (&4.into(), &2.into()));
+}
+
+#[test]
+fn an_item_that_is_put_off_stands_below_the_others() {
+    let scene = WorkScene::new();
+    for name in ["Fix login", "Cart totals"] {
+        scene.out(&["add", name]);
+    }
+    scene.block("1");
+    scene.block("2");
+    let items = || -> Vec<serde_json::Value> {
+        let found: serde_json::Value = serde_json::from_str(&scene.out(&["status", "--json"])).unwrap();
+        found["items"].as_array().unwrap().clone()
+    };
+    let first = items();
+    assert!(first.iter().all(|item| item["put_off_until"].is_null()), "{first:?}");
+    let put_off = |item: &serde_json::Value| {
+        let until = Timestamp(SystemClock.now().0 + 3_600_000);
+        let item = item["name"].as_str().unwrap().to_owned();
+        scene.as_person(Command::PutOff(ItemDelay { item, until: Some(until) }));
+        until
+    };
+    let until = put_off(&first[0]);
+    let second = items();
+    assert_eq!((&second[1]["name"], &second[1]["put_off_until"]), (&first[0]["name"], &until.0.into()));
+    let clock = LocalClock::here();
+    let text = scene.out(&["status"]);
+    let line = |number: u32, until| {
+        let headline = "claude is blocked: \"npm test failed twice\"";
+        format!("Put off until {}   {number}  {headline}\n", clock.ahead(until).unwrap())
+    };
+    let (needs, rest) = text.split_once("\n\n").unwrap();
+    assert!(needs.starts_with("Needs you\n  2  claude is blocked"), "{text}");
+    assert!(rest.starts_with(&format!("{}\nNothing is running.\n", line(1, until))), "{text}");
+    let second_until = put_off(&first[1]);
+    let quiet = format!(
+        "Nothing needs you. Nothing is running.\n{}{}Stalled  Tasks: 2 tasks are blocked\nAdd work: handover add \"...\"\n",
+        line(1, until),
+        line(2, second_until)
+    );
+    assert_eq!(scene.out(&["status"]), quiet);
 }

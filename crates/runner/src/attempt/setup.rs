@@ -145,6 +145,7 @@ impl RunnerShared {
             inherit: &self.settings.environment,
             output_bytes_max: self.settings.limits.output_bytes,
             commit,
+            kept_in: None,
         }
     }
 }

@@ -68,7 +68,10 @@ pub enum RunEvent {
     },
     Tool {
         turn: TurnId,
+        /// The tool's name in the words of the agent's program.
         name: String,
+        /// One line that names the action and its target, such as `edit src/api.js +12 −3`.
+        title: String,
     },
     Text {
         turn: TurnId,
@@ -84,7 +87,8 @@ pub enum RunEvent {
         end: engine::turn::TurnEnd,
         reason: Option<String>,
         verdict: Option<OutputVerdict>,
-        ms: u64,
+        spent: engine::turn::Spent,
+        model: Option<String>,
     },
     /// A setup command of the project, such as `npm ci`, runs in the worktree.
     Setup {
@@ -158,8 +162,7 @@ pub enum RunEvent {
     /// merge.
     Completed {
         summary: String,
-        usd_micros: Option<u64>,
-        ms: u64,
+        spent: engine::turn::Spent,
         waits_for_merge: bool,
     },
     Asks {

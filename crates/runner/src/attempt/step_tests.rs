@@ -83,6 +83,7 @@ fn turn(number: u32, word: &str) -> Turn {
             tool_calls: 0,
             stream: None,
             verdict: verdict.map(Json::from_stored),
+            model: None,
         })),
     }
 }

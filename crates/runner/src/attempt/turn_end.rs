@@ -34,6 +34,7 @@ impl AttemptRun {
             tool_calls: ran.said.tool_calls,
             stream,
             verdict,
+            model: ran.said.model.clone(),
         }
     }
 
@@ -46,8 +47,8 @@ impl AttemptRun {
 
     pub(crate) fn tell_ended(&self, facts: &Facts, turn: TurnId, ended: &TurnResult) {
         let verdict = ended.verdict.as_ref().and_then(|json| OutputVerdict::parse(json.as_str()));
-        let (end, reason, ms) = (ended.end, ended.reason.clone(), ended.spent.ms);
-        self.tell(facts, RunEvent::Ended { turn, end, reason, verdict, ms });
+        let (end, reason, spent) = (ended.end, ended.reason.clone(), ended.spent);
+        self.tell(facts, RunEvent::Ended { turn, end, reason, verdict, spent, model: ended.model.clone() });
     }
 }
 
@@ -58,10 +59,11 @@ pub(crate) fn unheard(end: TurnEnd, reason: &str, ms: u64, at: engine::Timestamp
         end,
         reason: Some(cut(reason)),
         conversation: None,
-        spent: Spent { usd_micros: None, tokens: None, ms, turns: 1 },
+        spent: Spent { ms, turns: 1, ..Spent::default() },
         tool_calls: 0,
         stream: None,
         verdict: None,
+        model: None,
     }
 }
 
@@ -70,6 +72,5 @@ pub(crate) fn spent(facts: &Facts, said: &TurnSaid, ms: u64) -> Spent {
     let same = |ended: &&TurnResult| ended.conversation.is_some() && ended.conversation == said.conversation;
     let ended = facts.turns.iter().filter_map(Turn::ended).filter(same);
     let earlier = ended.fold(Spent::default(), |sum, ended| sum.and(ended.spent));
-    let (usd_micros, tokens) = budget::amounts(said.usd, said.tokens, earlier);
-    Spent { usd_micros, tokens, ms, turns: 1 }
+    Spent { ms, turns: 1, ..budget::amounts(said.usd, said.tokens, earlier) }
 }

@@ -150,8 +150,7 @@ impl RunFollower {
                         Ok((*world.ask(&spent)?, waits))
                     })
                     .await?;
-                let (summary, usd_micros, ms) = (outcome.clone(), spent.usd_micros, spent.ms);
-                vec![RunEvent::Completed { summary, usd_micros, ms, waits_for_merge }]
+                vec![RunEvent::Completed { summary: outcome.clone(), spent, waits_for_merge }]
             }
             TaskState::Blocked(block) => {
                 vec![RunEvent::Blocked { kind: block.kind.to_string(), reason: block.reason.clone() }]
@@ -209,8 +208,8 @@ fn started(turn: &Turn) -> RunEvent {
 
 fn ended(turn: &Turn) -> Vec<RunEvent> {
     let Some(ended) = turn.ended() else { return Vec::new() };
-    let reason = ended.reason.clone();
-    vec![RunEvent::Ended { turn: turn.id, end: ended.end, reason, verdict: None, ms: ended.spent.ms }]
+    let (reason, spent, model) = (ended.reason.clone(), ended.spent, ended.model.clone());
+    vec![RunEvent::Ended { turn: turn.id, end: ended.end, reason, verdict: None, spent, model }]
 }
 
 fn checked(check: &CheckOutcome, base: &str) -> Option<RunEvent> {

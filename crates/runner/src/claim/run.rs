@@ -243,6 +243,8 @@ impl ClaimLoop {
             if let RunScope::Task(id) = self.scope {
                 offered.retain(|offered| offered.task.id == id);
             }
+            let waiting = self.continue_returned(&offered).await?;
+            offered.retain(|one| !waiting.contains(&one.task.id) && !self.working.contains_key(&one.task.id));
             let are_all_offered = offered.len() == all;
             for worker in self.shared.agents.values().cloned().collect::<Vec<_>>() {
                 while let Some(fits) = self.takers().first_for(&worker.member.settings, &offered) {
@@ -290,7 +292,7 @@ impl ClaimLoop {
         Ok(())
     }
 
-    fn takers(&self) -> TaskTakers<'_> {
+    pub(super) fn takers(&self) -> TaskTakers<'_> {
         let agents = self.shared.agents.values().map(|worker| &worker.member.settings).collect();
         TaskTakers { settings: &self.shared.settings, agents, resting: &self.resting }
     }
@@ -302,7 +304,7 @@ impl ClaimLoop {
         self.shared.tell(RunNews { task, number, name, agent, what: RunEvent::Claimed { attempt } });
     }
 
-    fn room(&self, worker: &RunnerAgent) -> Option<Room> {
+    pub(super) fn room(&self, worker: &RunnerAgent) -> Option<Room> {
         let own = Arc::clone(&worker.room).try_acquire_owned().ok()?;
         Some((own, Arc::clone(&self.shared.room).try_acquire_owned().ok()?))
     }

@@ -1,13 +1,16 @@
 //! Continues the tasks that an earlier runner left unfinished, before the runner claims new tasks.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use engine::id::{AgentId, TaskId};
 use engine::list::TurnQuery;
+use engine::sent_back::SentBack;
 use engine::task::{Status, Task};
-use engine::world::TaskIdNeed;
+use engine::world::{CheckpointNeed, TaskIdNeed};
 use engine::{Command, Need};
 
+use super::prospect::Offered;
 use super::run::ClaimLoop;
 use crate::attempt::shared::RunnerAgent;
 use base::error::Error;
@@ -57,19 +60,71 @@ impl ClaimLoop {
             if !is_open || !is_in_scope {
                 continue;
             }
-            let turns = crate::attempt::remains::turns(&self.shared, id, attempt).await?;
-            let own = turns.iter().filter(|turn| !turn.purpose.is_a_look());
-            let agents: Vec<AgentId> = own.map(|turn| turn.agent).collect();
-            let workers = self.shared.agents.values().find(|worker| agents.contains(&worker.agent));
-            let Some(worker) = workers.cloned() else { continue };
-            let regain = Command::Regain { task: id, attempt };
-            match self.shared.service.execute(self.shared.caller(worker.agent), regain).await {
-                Ok(_) => taken.push((worker, row)),
-                Err(Error::Refused(_)) => {}
-                Err(error) => return Err(error),
+            let Some(worker) = self.last_worker(id, attempt).await? else { continue };
+            if self.regain(&worker, id, attempt).await? {
+                taken.push((worker, row));
             }
         }
         Ok(taken)
+    }
+
+    /// Continues the tasks among these that a person sent back to agents of this runner. Each continues in its own
+    /// conversation and worktree, with the same attempt. Returns the tasks that wait until their agent is free: no other
+    /// agent may claim them, because only their agent has the conversation.
+    pub(super) async fn continue_returned(&mut self, offered: &[Offered]) -> Result<BTreeSet<TaskId>, Error> {
+        let mut waiting = BTreeSet::new();
+        let begun: Vec<(TaskId, u32)> =
+            offered.iter().filter(|one| one.task.attempt > 0).map(|one| (one.task.id, one.task.attempt)).collect();
+        if begun.is_empty() {
+            return Ok(waiting);
+        }
+        let kept = crate::attempt::remains::found(&self.shared);
+        for (id, attempt) in begun.into_iter().filter(|one| kept.contains(one)) {
+            let Some(worker) = self.last_worker(id, attempt).await? else { continue };
+            if !self.is_sent_back(id, worker.agent).await? || self.takers().resting.contains(&worker.slug) {
+                continue;
+            }
+            let Some(room) = self.room(&worker) else {
+                waiting.insert(id);
+                continue;
+            };
+            if self.regain(&worker, id, attempt).await? {
+                self.spawn(&worker, id, attempt, Some(room));
+            }
+        }
+        Ok(waiting)
+    }
+
+    /// Returns the agent of this runner that worked on an attempt, or `None` when it was an agent of another runner.
+    async fn last_worker(&self, task: TaskId, attempt: u32) -> Result<Option<Arc<RunnerAgent>>, Error> {
+        let turns = crate::attempt::remains::turns(&self.shared, task, attempt).await?;
+        let agents: Vec<AgentId> =
+            turns.iter().filter(|turn| !turn.purpose.is_a_look()).map(|turn| turn.agent).collect();
+        Ok(self.shared.agents.values().find(|worker| agents.contains(&worker.agent)).cloned())
+    }
+
+    /// Returns true when a person sent this task back to this agent, and nothing else happened to the task since then.
+    async fn is_sent_back(&self, id: TaskId, agent: AgentId) -> Result<bool, Error> {
+        self.shared
+            .service
+            .view(move |world| {
+                let task = world.task(id)?;
+                let after = task.checkpoints.saturating_sub(1);
+                let notes = world.ask(&CheckpointNeed { task: id, after, limit: 1 })?;
+                let sent = notes.last().and_then(|note| SentBack::of(task, note));
+                Ok(sent.is_some_and(|sent| sent.agent == Some(agent)))
+            })
+            .await
+    }
+
+    /// Gives an agent its claim of a task again. Returns false when the claim is lost.
+    async fn regain(&self, worker: &RunnerAgent, task: TaskId, attempt: u32) -> Result<bool, Error> {
+        let regain = Command::Regain { task, attempt };
+        match self.shared.service.execute(self.shared.caller(worker.agent), regain).await {
+            Ok(_) => Ok(true),
+            Err(Error::Refused(_)) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     /// Ends turns of this runner that are recorded as running although no agent of this runner holds their task any

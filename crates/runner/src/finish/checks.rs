@@ -7,6 +7,7 @@ use crate::attempt::AttemptError;
 use crate::attempt::place::WorkPlace;
 use crate::attempt::setup::CommandSite;
 use crate::attempt::shared::RunEvent;
+use crate::verify::CheckPlace;
 use crate::verify::project::{
     BaselineEnd, ProjectCheckHelp, ProjectCheckPlace, ProjectCheckResult, ProjectVerdict, run_checks,
 };
@@ -56,7 +57,10 @@ impl FinishStage<'_> {
             CommandSite { worktree: target.place.path(), slot: target.place.slot(), folder: &folder, mark: &mark };
         let environment = shared.command_environment(site);
         let place = ProjectCheckPlace {
-            place: shared.check_place(site, (&binary, &environment), target.commit),
+            place: CheckPlace {
+                kept_in: Some(&shared.state),
+                ..shared.check_place(site, (&binary, &environment), target.commit)
+            },
             scripts: shared.settings.scripts.as_ref(),
             retries: shared.settings.verify.retries,
             permits: &shared.checks,

@@ -59,8 +59,8 @@ impl FinishStage<'_> {
             delivery: delivery.map(Box::new),
         };
         run.execute(Command::Move { task: run.task, attempt: Some(run.attempt), to }).await?;
-        let (summary, usd_micros, ms) = (result.outcome().to_owned(), facts.spent.usd_micros, facts.spent.ms);
-        run.tell(facts, RunEvent::Completed { summary, usd_micros, ms, waits_for_merge });
+        let summary = result.outcome().to_owned();
+        run.tell(facts, RunEvent::Completed { summary, spent: facts.spent, waits_for_merge });
         Ok(())
     }
 }

@@ -167,7 +167,6 @@ fn unstarted(reason: &str) -> ProgramReply {
 /// Returns the answer of a program and the cost of this one start. `earlier` is the cost of the earlier starts, which
 /// is subtracted when the program reports a total.
 pub fn said(ran: &Ran, kind: AdapterKind, folder: &Path, earlier: Spent) -> ProgramReply {
-    let (usd_micros, tokens) = amounts(ran.said.usd, ran.said.tokens, earlier);
     let ms = u64::try_from(ran.ended.ended_at.saturating_sub(ran.ended.started_at)).unwrap_or(0);
     // A program of the kind `Exec` writes no events. Its whole standard output is the answer.
     let answer = match kind {
@@ -181,7 +180,7 @@ pub fn said(ran: &Ran, kind: AdapterKind, folder: &Path, earlier: Spent) -> Prog
         reason: ran.reason.clone(),
         answer,
         conversation: ran.said.conversation.clone(),
-        spent: Spent { usd_micros, tokens, ms, turns: 1 },
+        spent: Spent { ms, turns: 1, ..amounts(ran.said.usd, ran.said.tokens, earlier) },
     }
 }
 
@@ -193,7 +192,7 @@ pub struct SilentProvider;
 impl Follow for SilentProvider {
     fn heard(&mut self, _: HeardEvent) {}
 
-    fn spent(&mut self, _: Option<adapter::SpentAmount<f64>>, _: Option<adapter::SpentAmount<u64>>) {}
+    fn spent(&mut self, _: Option<adapter::SpentAmount<f64>>, _: Option<adapter::SpentAmount<adapter::TokenUse>>) {}
 
     async fn permit(&mut self, _: PermissionQuestion) -> Permit {
         Permit::RejectOnce

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use engine::id::TaskId;
+use engine::turn::Spent;
 
 use super::need::PersonNeed;
 use super::summary::{RunSummary, SummaryEnd, TaskSummary, TaskSummaryEnd};
@@ -45,10 +46,10 @@ impl RunCollector {
             RunEvent::Checked { .. } => self.end(news, TaskSummaryEnd::Checked),
             RunEvent::Unchecked { .. } => self.end(news, TaskSummaryEnd::Unchecked),
             RunEvent::CheckFailed { .. } | RunEvent::Rejected { .. } => self.end(news, TaskSummaryEnd::Open),
-            RunEvent::Completed { usd_micros, ms, waits_for_merge, .. } => {
+            RunEvent::Completed { spent, waits_for_merge, .. } => {
                 self.running.remove(&news.task);
                 let task = self.task(news);
-                (task.usd_micros, task.ms, task.waits_for_merge) = (*usd_micros, *ms, *waits_for_merge);
+                (task.spent, task.waits_for_merge) = (*spent, *waits_for_merge);
                 if !matches!(task.end, TaskSummaryEnd::Checked | TaskSummaryEnd::Unchecked) {
                     task.end = TaskSummaryEnd::Done;
                 }
@@ -96,8 +97,7 @@ impl RunCollector {
             files: 0,
             added: 0,
             removed: 0,
-            usd_micros: None,
-            ms: 0,
+            spent: Spent::default(),
             waits_for_merge: false,
         })
     }

@@ -1,5 +1,6 @@
 //! The events of a run as JSON, for programs.
 
+use engine::turn::Spent;
 use serde_json::json;
 
 use crate::attempt::shared::{CheckFailure, RunEvent, RunNews};
@@ -22,15 +23,16 @@ pub(super) fn event(news: &RunNews) -> serde_json::Value {
             let retry = retry.as_ref().map(|retry| json!({"with": retry.with, "number": retry.number, "of": retry.of}));
             base("turn_started", json!({"turn_id": turn.to_string(), "purpose": purpose.as_str(), "retry": retry}))
         }
-        RunEvent::Tool { turn, name } => base("tool_call", json!({"turn_id": turn.to_string(), "tool": name})),
+        RunEvent::Tool { turn, name, title } => {
+            base("tool_call", json!({"turn_id": turn.to_string(), "tool": name, "title": title}))
+        }
         RunEvent::Text { .. } | RunEvent::Spent { .. } => serde_json::Value::Null,
-        RunEvent::Ended { turn, end, reason, verdict, ms } => {
+        RunEvent::Ended { turn, end, reason, verdict, spent, model } => {
             let verdict = verdict.as_ref().and_then(|verdict| serde_json::to_value(verdict).ok());
-            let turn = turn.to_string();
-            base(
-                "turn_ended",
-                json!({"turn_id": turn, "end": end.as_str(), "reason": reason, "verdict": verdict, "ms": ms}),
-            )
+            let ended = json!({
+                "turn_id": turn.to_string(), "end": end.as_str(), "reason": reason, "verdict": verdict, "model": model,
+            });
+            base("turn_ended", with_cost(ended, *spent))
         }
         RunEvent::Checking { command } => base("checking", json!({"command": command})),
         RunEvent::Setup { .. }
@@ -52,10 +54,9 @@ pub(super) fn event(news: &RunNews) -> serde_json::Value {
         }
         RunEvent::Merged { commit } => base("merged", json!({"commit": commit})),
         RunEvent::Conflict { paths } => base("conflict", json!({"paths": paths})),
-        RunEvent::Completed { summary, usd_micros, ms, waits_for_merge } => base(
-            "completed",
-            json!({"summary": summary, "usd_micros": usd_micros, "ms": ms, "waits_for_merge": waits_for_merge}),
-        ),
+        RunEvent::Completed { summary, spent, waits_for_merge } => {
+            base("completed", with_cost(json!({"summary": summary, "waits_for_merge": waits_for_merge}), *spent))
+        }
         RunEvent::Asks { question } => base("asks", json!({"question": question})),
         RunEvent::WantsApproval { approval, operation } => {
             base("wants_approval", json!({"approval_id": approval, "operation": operation}))
@@ -71,6 +72,21 @@ pub(super) fn event(news: &RunNews) -> serde_json::Value {
         }
         RunEvent::Warning { text } => base("warning", json!({"text": text})),
     }
+}
+
+/// Adds the members about the cost to an event. A cost that no program reported is null.
+pub(super) fn with_cost(mut event: serde_json::Value, spent: Spent) -> serde_json::Value {
+    let cost = [
+        ("usd_micros", json!(spent.usd_micros)),
+        ("tokens", json!(spent.tokens)),
+        ("tokens_in", json!(spent.tokens_in)),
+        ("tokens_out", json!(spent.tokens_out)),
+        ("ms", json!(spent.ms)),
+    ];
+    if let Some(members) = event.as_object_mut() {
+        members.extend(cost.map(|(name, value)| (name.to_owned(), value)));
+    }
+    event
 }
 
 /// Returns the name and the members of an event about setup, work and checks.
@@ -121,5 +137,42 @@ fn checks(what: &RunEvent) -> (&'static str, serde_json::Value) {
         | RunEvent::Crashed { .. }
         | RunEvent::AgentRests { .. }
         | RunEvent::Warning { .. } => ("", serde_json::Value::Null),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::id::{TaskId, TurnId};
+    use engine::turn::TurnEnd;
+
+    use super::*;
+
+    fn told(what: RunEvent) -> serde_json::Value {
+        let (name, agent) = ("Fix login".to_owned(), "claude".to_owned());
+        event(&RunNews { task: TaskId::FIRST, number: Some(1), name, agent, what })
+    }
+
+    #[test]
+    fn events_have_the_cost_with_tokens_apart_and_null_for_the_unknown() {
+        let known = Spent {
+            usd_micros: Some(120_000),
+            tokens: Some(13_300),
+            tokens_in: Some(12_400),
+            tokens_out: Some(900),
+            ms: 3,
+            turns: 1,
+        };
+        let cost = |event: &serde_json::Value| {
+            ["usd_micros", "tokens", "tokens_in", "tokens_out", "ms"].map(|name| event[name].clone()).to_vec()
+        };
+        let (turn, end, reason, verdict) = (TurnId::FIRST, TurnEnd::Finished, None, None);
+        let ended = told(RunEvent::Ended { turn, end, reason, verdict, spent: known, model: Some("opus".to_owned()) });
+        assert_eq!(cost(&ended), vec![json!(120_000), json!(13_300), json!(12_400), json!(900), json!(3)]);
+        assert_eq!((&ended["event"], &ended["model"]), (&json!("turn_ended"), &json!("opus")));
+        let unknown = Spent { ms: 4, ..Spent::default() };
+        let done = told(RunEvent::Completed { summary: String::new(), spent: unknown, waits_for_merge: true });
+        let null = serde_json::Value::Null;
+        assert_eq!(cost(&done), vec![null.clone(), null.clone(), null.clone(), null, json!(4)]);
+        assert_eq!((&done["event"], &done["waits_for_merge"]), (&json!("completed"), &json!(true)));
     }
 }

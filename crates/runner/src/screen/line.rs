@@ -137,8 +137,8 @@ impl LineMaker<'_> {
     /// Adds the lines for events that report a problem.
     fn trouble(&mut self) {
         match &self.news.what {
-            RunEvent::Ended { end, reason, verdict, ms, .. } => {
-                if let Some(text) = ended(*end, reason.as_deref(), verdict.as_ref(), *ms) {
+            RunEvent::Ended { end, reason, verdict, spent, .. } => {
+                if let Some(text) = ended(*end, reason.as_deref(), verdict.as_ref(), spent.ms) {
                     self.agent(WARN, "stopped", &text);
                 }
             }

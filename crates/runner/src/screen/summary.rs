@@ -1,8 +1,10 @@
 //! The summary at the end of a run: the result of each task, what needs the person, and the exit code.
 
 use base::ground::words::{count, duration, stopwatch, usd};
+use engine::turn::Spent;
 use wire::visible;
 
+use super::event::with_cost;
 use super::fit;
 use super::line::LINE_WIDTH;
 use super::need::PersonNeed;
@@ -24,9 +26,8 @@ pub struct TaskSummary {
     pub files: u32,
     pub added: u32,
     pub removed: u32,
-    /// The cost in millionths of a US dollar. `None` when the program does not say it.
-    pub usd_micros: Option<u64>,
-    pub ms: u64,
+    /// The cost of all turns of the task.
+    pub spent: Spent,
     /// True when the work is on a branch of its own and waits for a person who merges it.
     pub waits_for_merge: bool,
 }
@@ -170,11 +171,12 @@ impl RunSummary {
     /// Returns the summary as the members of a JSON event.
     pub fn event(&self) -> serde_json::Value {
         let task = |task: &TaskSummary| {
-            serde_json::json!({
+            let row = serde_json::json!({
                 "task_id": task.id, "number": task.number, "task": task.name, "result": task.end.as_str(),
-                "files": task.files, "added": task.added, "removed": task.removed, "usd_micros": task.usd_micros,
-                "ms": task.ms, "waits_for_merge": task.waits_for_merge,
-            })
+                "files": task.files, "added": task.added, "removed": task.removed,
+                "waits_for_merge": task.waits_for_merge,
+            });
+            with_cost(row, task.spent)
         };
         let need = |need: &PersonNeed| serde_json::json!({"number": need.number, "text": visible::redacted(&need.text), "commands": need.commands});
         serde_json::json!({
@@ -190,8 +192,8 @@ fn table(tasks: &[&TaskSummary], width: usize) -> Vec<String> {
     let result = |text: &str| if is_plain { None } else { Some(text.to_owned()) };
     let cells = |task: &&TaskSummary| -> Vec<String> {
         let lines = format!("+{} −{}", task.added, task.removed);
-        let cost = task.usd_micros.map_or_else(|| "–".to_owned(), usd);
-        let amounts = [task.files.to_string(), lines, cost, stopwatch(task.ms)];
+        let cost = task.spent.usd_micros.map_or_else(|| "–".to_owned(), usd);
+        let amounts = [task.files.to_string(), lines, cost, stopwatch(task.spent.ms)];
         result(task.end.as_str()).into_iter().chain(amounts).collect()
     };
     let names = ["files", "lines", "cost", "time"].map(str::to_owned);

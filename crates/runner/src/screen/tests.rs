@@ -7,7 +7,7 @@ use base::ground::local_time::LocalClock;
 use base::people::attention::{AttentionCause, AttentionFact, TaskLabel};
 use engine::Timestamp;
 use engine::id::{TaskId, TurnId};
-use engine::turn::{Purpose, TurnEnd};
+use engine::turn::{Purpose, Spent, TurnEnd};
 
 use super::*;
 use crate::attempt::shared::{CheckFailure, FailedSetup, RetryNote};
@@ -19,6 +19,12 @@ fn news(number: u32, agent: &str, name: &str, what: RunEvent) -> RunNews {
 
 fn started(purpose: Purpose, retry: Option<RetryNote>) -> RunEvent {
     RunEvent::Started { turn: TurnId::FIRST, purpose, retry }
+}
+
+/// Returns the end of a task whose cost is unknown and whose work waits for a merge.
+fn completed(ms: u64) -> RunEvent {
+    let spent = Spent { ms, ..Spent::default() };
+    RunEvent::Completed { summary: String::new(), spent, waits_for_merge: true }
 }
 
 fn text(text: &str) -> String {
@@ -65,7 +71,7 @@ fn question(number: u32, text: &str) -> AttentionFact {
 fn fact(number: u32, cause: AttentionCause) -> AttentionFact {
     let name = "A function that greets a person by name".to_owned();
     let task = Some(TaskLabel { id: TaskId::FIRST, number, name });
-    AttentionFact { cause, task, since: Timestamp(1_794_958_000_000), behind: 0 }
+    AttentionFact { cause, task, since: Timestamp(1_794_958_000_000), behind: 0, put_off_until: None }
 }
 
 /// Removes the colours, which are shown only at a terminal.
@@ -100,8 +106,7 @@ fn two_tasks_one_of_which_fails_its_check_first() {
     let checked = |ms| RunEvent::Checked { command: text("npm test"), ms, flaky: None };
     let done = |micros, ms| RunEvent::Completed {
         summary: String::new(),
-        usd_micros: Some(micros),
-        ms,
+        spent: Spent { usd_micros: Some(micros), ms, ..Spent::default() },
         waits_for_merge: true,
     };
     let long = "Keeps ?next= through the form and refuses addresses of other hosts.";
@@ -140,7 +145,7 @@ fn a_red_baseline_a_question_and_everything_that_needs_a_person() {
         bot(1, started(Purpose::First, None)),
         bot(1, RunEvent::Finished { files: 1, added: 5, removed: 0, summary: text("added greet()") }),
         bot(1, RunEvent::Unchecked { why: text("cargo test already fails on main") }),
-        bot(1, RunEvent::Completed { summary: String::new(), usd_micros: None, ms: 12_400, waits_for_merge: true }),
+        bot(1, completed(12_400)),
         bot(2, started(Purpose::Answer, None)),
         bot(2, RunEvent::Asks { question: text("Shall \"a@b\" without a dot count as valid?") }),
         bot(3, RunEvent::NoChanges { summary: text("All done, everything works.") }),
@@ -154,7 +159,14 @@ fn a_red_baseline_a_question_and_everything_that_needs_a_person() {
         bot(4, RunEvent::Crashed { reason: text("killed by signal 9 after 2 s"), again_ms: 5_000, attempt: 2, of: 5 }),
         bot(
             5,
-            RunEvent::Ended { turn: TurnId::FIRST, end: TurnEnd::TimedOut, reason: None, verdict: None, ms: 1_800_000 },
+            RunEvent::Ended {
+                turn: TurnId::FIRST,
+                end: TurnEnd::TimedOut,
+                reason: None,
+                verdict: None,
+                spent: Spent { ms: 1_800_000, ..Spent::default() },
+                model: None,
+            },
         ),
         bot(6, RunEvent::Checked { command: text("npm test"), ms: 900, flaky: Some((2, 2)) }),
         RunNews {
@@ -200,7 +212,7 @@ fn one_question_is_the_whole_summary() {
 #[test]
 fn unlike_results_have_a_column_and_one_task_has_no_table() {
     let bot = |number: u32, what: RunEvent| news(number, "bot", "A function that greets a person by name", what);
-    let done = || RunEvent::Completed { summary: String::new(), usd_micros: None, ms: 2_600, waits_for_merge: true };
+    let done = || completed(2_600);
     let finished = || RunEvent::Finished { files: 1, added: 5, removed: 0, summary: text("added greet()") };
     let checked = || RunEvent::Checked { command: text("cargo test"), ms: 2_300, flaky: None };
     let one = |number| [bot(number, started(Purpose::First, None)), bot(number, finished())];
@@ -232,6 +244,22 @@ fn stopping_names_the_running_tasks_and_the_time_that_they_have() {
     let one = said(1);
     assert!(one.starts_with("Finishing 1 running task (up to 30 min)") && one.ends_with("gives the task back.\n"));
     assert_eq!(said(0), "Starting nothing new.\n");
+}
+
+#[test]
+fn the_live_line_and_the_json_event_name_the_title_of_a_tool_call() {
+    let title = text("run npm test");
+    let call = RunEvent::Tool { turn: TurnId::FIRST, name: text("Bash"), title };
+    let all = [news(1, "claude", "Fix it", started(Purpose::First, None)), news(1, "claude", "Fix it", call)];
+    let said = |look: ScreenLook| {
+        let mut out = Vec::new();
+        let mut screen = Screen::new(&mut out, look, 80);
+        all.iter().for_each(|news| screen.tell(news).unwrap());
+        String::from_utf8(out).unwrap()
+    };
+    assert!(said(ScreenLook::Live).contains("1 calls           run npm test: Fix it"), "{}", said(ScreenLook::Live));
+    let event: serde_json::Value = serde_json::from_str(said(ScreenLook::Json).lines().last().unwrap()).unwrap();
+    assert_eq!((&event["tool"], &event["title"]), (&"Bash".into(), &"run npm test".into()));
 }
 
 #[test]

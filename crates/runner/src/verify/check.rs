@@ -12,6 +12,7 @@ use super::VerifyFault;
 use super::evidence::{CheckEnded, CheckResult, TAIL_MAX, plain_tail, shortened};
 use agents::host::{self, HostInput, HostLaunch, Inherit, ProgramEnd, TurnHost};
 use base::ground::digest::hexadecimal;
+use base::ground::objects;
 use base::project::environment::{self, ProgramKind};
 use base::project::settings::EnvironmentSettings;
 use base::project::settings::team::{CheckSettings, ScriptSource};
@@ -20,6 +21,9 @@ use base::project::trust;
 /// The time between SIGTERM and SIGKILL for a check that reached its time limit, in milliseconds. It is short, because
 /// such a check has nothing more to report.
 const GRACE_MS: u32 = 1_000;
+/// The largest output of a check that is kept as a whole, in bytes. Of a larger output only the end is kept, which the
+/// evidence has.
+const KEPT_BYTES_MAX: u64 = 1 << 20;
 
 /// The place in which checks (commands that judge an output) run, and their limits.
 #[derive(Debug, Clone, Copy)]
@@ -42,6 +46,9 @@ pub struct CheckPlace<'a> {
     pub output_bytes_max: u64,
     /// The commit that is checked out in the worktree. It is only recorded. `None` outside of git.
     pub commit: Option<&'a str>,
+    /// Handover's state folder on this machine, in which the whole output of a check is kept as an object. Its name is
+    /// the hash in the evidence. `None` when the output need not be kept.
+    pub kept_in: Option<&'a Path>,
 }
 
 impl CheckPlace<'_> {
@@ -87,7 +94,7 @@ pub(super) async fn run(
         }
         ProgramEnd::Lost { why } => return Err(VerifyFault::Lost { command: shown(), why }),
     };
-    let (output_sha256, tail) = written(folder).await.map_err(failed)?;
+    let (output_sha256, tail) = written(folder, place.kept_in.map(Path::to_owned)).await.map_err(failed)?;
     #[expect(clippy::cast_precision_loss, reason = "a check runs for less than a million years")]
     let seconds = end.ended_at.saturating_sub(end.started_at).max(0) as f64 / 1_000.0;
     let command = shortened(&check.command);
@@ -141,11 +148,16 @@ async fn clear(folder: PathBuf) -> io::Result<()> {
     .await
 }
 
-/// Returns the hash of the check's whole output, and the end of the output as text.
-async fn written(folder: PathBuf) -> io::Result<(String, String)> {
+/// Returns the hash of the check's whole output, and the end of the output as text. Keeps the whole output as an object
+/// in the state folder, if one is given.
+async fn written(folder: PathBuf, kept_in: Option<PathBuf>) -> io::Result<(String, String)> {
     blocking(move || {
         let mut hash = Sha256::new();
         let mut ends = Vec::new();
+        if let Some(state) = kept_in {
+            // Ignore a failure, such as a full disk: the verdict of the check does not need its output.
+            let _without = keep(&folder, &state);
+        }
         for name in [host::STDOUT, host::STDERR] {
             match File::open(folder.join(name)) {
                 Ok(mut file) => {
@@ -160,6 +172,18 @@ async fn written(folder: PathBuf) -> io::Result<(String, String)> {
         Ok((hexadecimal(&hash.finalize()), joined(&ends)))
     })
     .await
+}
+
+/// Keeps standard output followed by standard error as one object. Its name is the hash of these bytes, which the
+/// evidence has, too.
+fn keep(folder: &Path, state: &Path) -> io::Result<()> {
+    let open = |name: &str| File::open(folder.join(name));
+    let (stdout, stderr) = (open(host::STDOUT)?, open(host::STDERR)?);
+    let bytes = stdout.metadata()?.len().saturating_add(stderr.metadata()?.len());
+    if (1..=KEPT_BYTES_MAX).contains(&bytes) {
+        objects::put(state, stdout.chain(stderr))?;
+    }
+    Ok(())
 }
 
 fn feed(file: &mut File, hash: &mut Sha256) -> io::Result<()> {

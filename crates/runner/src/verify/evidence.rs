@@ -319,7 +319,7 @@ fn head(text: &str, bytes: usize) -> String {
 }
 
 /// Returns at most `most` bytes from the end of an output, as plain text without the control sequences of a terminal.
-pub(super) fn plain_tail(bytes: &[u8], most: usize) -> String {
+pub fn plain_tail(bytes: &[u8], most: usize) -> String {
     let text = String::from_utf8_lossy(bytes);
     let mut plain = String::with_capacity(text.len());
     let mut letters = text.chars().peekable();

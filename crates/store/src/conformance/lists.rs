@@ -111,6 +111,12 @@ fn of_turns(tables: &Tables, needs: &mut NeedList) {
             needs.add([1, 500].map(|limit| TurnQuery::Of { of, before, limit }));
         }
     }
+    let started = some(tables.turns.values().map(|turn| turn.started), [Timestamp(0), Timestamp(i64::MAX)]);
+    for (from, until) in started.iter().flat_map(|from| started.iter().map(move |until| (*from, *until))) {
+        for before in places(tables.turns.values().map(|turn| (turn.started, turn.id))) {
+            needs.add([0, 1, 500].map(|limit| TurnQuery::Started { from, until, before, limit }));
+        }
+    }
     for task in some(tables.verifications.keys().map(|(task, _)| *task), [TaskId::LAST]) {
         for (after, limit) in [(0, 0), (0, 1), (1, 500), (0, 500), (u32::MAX - 1, 500)] {
             needs.add([VerificationQuery { task, after, limit }]);

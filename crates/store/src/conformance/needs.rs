@@ -104,6 +104,7 @@ fn all(tables: &Tables, now: Timestamp) -> Vec<Need> {
     needs.add(some(tables.runners.keys().cloned(), ["none".to_owned()]).into_iter().map(Need::Runner));
     needs.add(some(tables.approvals.keys().copied(), [ApprovalId::LAST]).into_iter().map(Need::Approval));
     needs.add(NoticeWay::ALL.iter().map(|way| Need::ToldItems(*way)));
+    needs.add([engine::world::PutOffNeed]);
     for id in some(tables.approvals.keys().copied(), [ApprovalId::LAST]) {
         needs.add(Channel::ALL.iter().map(|channel| Need::Notice(id, *channel)));
     }

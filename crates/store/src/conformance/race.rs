@@ -48,6 +48,7 @@ where
     field.limit(&agents).await;
     field.touches(&agents).await;
     field.approvals(&agents).await;
+    field.browsers().await;
     let record = field.record().await;
     written.store(record.len(), Ordering::SeqCst);
     let mut tail = must(follower.await, "the follower");

@@ -105,6 +105,8 @@ impl ConformanceScript {
         let spent = Spent {
             usd_micros: self.chance.percent(50).then_some(7),
             tokens: self.chance.percent(50).then_some(9),
+            tokens_in: self.chance.percent(50).then_some(5),
+            tokens_out: self.chance.percent(50).then_some(4),
             ms: u64::from(self.chance.between(0, 5)),
             turns: 1,
         };

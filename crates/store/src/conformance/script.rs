@@ -5,8 +5,10 @@ use std::collections::{BTreeSet, VecDeque};
 use engine::command::Key;
 use engine::id::{AgentId, Ids, SessionId, TaskId, WorkflowId};
 use engine::notice::{ItemTelling, ItemUntelling, NoticePace, NoticeWay};
+use engine::put_off::ItemDelay;
 use engine::tables::Tables;
 use engine::task::Task;
+use engine::token::{AccessTokenKind, Token};
 use engine::workflow::WorkflowStatus;
 use engine::{Caller, Change, Command, Rights, Timestamp};
 
@@ -15,7 +17,7 @@ use super::chance::Chance;
 use super::plans::text;
 
 /// The names of all commands, spelled like the variants of `Command`.
-const ALL: [&str; 78] = [
+const ALL: [&str; 84] = [
     "Register",
     "Heartbeat",
     "UpdateAgent",
@@ -63,6 +65,11 @@ const ALL: [&str; 78] = [
     "AssignWorkspace",
     "CreateTemplate",
     "RemoveTemplate",
+    "CreateToken",
+    "RevokeToken",
+    "OfferCode",
+    "EnrolBrowser",
+    "UseBrowserKey",
     "Hear",
     "EndConversation",
     "SendBack",
@@ -78,6 +85,7 @@ const ALL: [&str; 78] = [
     "SettleNotice",
     "TellItems",
     "UntellItems",
+    "PutOff",
     "AskApproval",
     "PassGate",
     "DecideApproval",
@@ -100,6 +108,11 @@ const SESSIONS: usize = 4;
 const RECENT_MAX: usize = 30;
 /// The interval, in steps of the script, at which a command about notices (messages to people) is sent.
 const STEPS_BETWEEN_ITEMS: u64 = 150;
+/// The interval, in steps of the script, at which a person puts off an item, or shows one again.
+const STEPS_BETWEEN_PUT_OFFS: u64 = 61;
+/// The interval, in steps of the script, at which a browser is enrolled. It takes three steps at the same time, because
+/// a code is valid for a minute only.
+const STEPS_BETWEEN_BROWSERS: u64 = 97;
 
 #[derive(Debug)]
 pub(super) struct ConformanceScript {
@@ -129,6 +142,36 @@ fn item_notice(number: u64) -> Command {
     Command::TellItems(ItemTelling { way, items, pace })
 }
 
+/// Returns a command that puts off an item, or shows it again. `number` decides which. The random generator of the script
+/// is not used, so that the other commands of a script do not depend on these commands.
+fn put_off(number: u64, now: Timestamp) -> Command {
+    let names = ["question a", "failed b", "agent_rests Ä", "stuck c", "budget d"];
+    let item = names[usize::try_from(number).unwrap_or(0) % names.len()].to_owned();
+    // Items are put off for different times, so that some are over when the next item is put off.
+    let minutes = i64::try_from(number % 7).unwrap_or(0) * 20 + 1;
+    let until = (!number.is_multiple_of(3)).then_some(Timestamp(now.0 + minutes * 60_000));
+    Command::PutOff(ItemDelay { item, until })
+}
+
+/// Returns a command about browsers: offers a code, enrols a browser with it, or uses a key. The random generator of the
+/// script is not used, so that the other commands of a script do not depend on these commands.
+fn browser(number: u64, step: u64, tables: &Tables) -> Command {
+    let is_key = |token: &&Token| matches!(token.kind, AccessTokenKind::BrowserKey { .. });
+    let keys: Vec<&str> = tables.tokens.values().filter(is_key).map(|token| token.hash.as_str()).collect();
+    let place = usize::try_from(number).unwrap_or(0) % keys.len().max(1);
+    let known = keys.get(place).map(|&key| key.to_owned());
+    match step {
+        0 => Command::OfferCode { hash: format!("code {number}") },
+        1 => {
+            // Every fourth time an enrolled browser comes back with its own key.
+            let known = known.filter(|_| number.is_multiple_of(4));
+            let key = known.unwrap_or_else(|| format!("browser key {number}"));
+            Command::EnrolBrowser { code: format!("code {number}"), key, name: format!("Browser Ä {number}") }
+        }
+        _ => Command::UseBrowserKey { key: known.unwrap_or_else(|| "no key".to_owned()) },
+    }
+}
+
 impl ConformanceScript {
     pub(super) fn new(seed: u64) -> Self {
         let mut chance = Chance::new(seed);
@@ -151,6 +194,14 @@ impl ConformanceScript {
         if self.steps.is_multiple_of(STEPS_BETWEEN_ITEMS) {
             let command = item_notice(self.steps / STEPS_BETWEEN_ITEMS);
             return StoreOrder::new(Caller::with_rights(Rights::Engine), command, self.now, u128::from(self.steps));
+        }
+        if self.steps.is_multiple_of(STEPS_BETWEEN_PUT_OFFS) {
+            let command = put_off(self.steps / STEPS_BETWEEN_PUT_OFFS, Timestamp(self.now));
+            return StoreOrder::new(Self::person(), command, self.now, u128::from(self.steps));
+        }
+        let (number, step) = (self.steps / STEPS_BETWEEN_BROWSERS, self.steps % STEPS_BETWEEN_BROWSERS);
+        if number > 0 && step < 3 {
+            return StoreOrder::new(Self::person(), browser(number, step, tables), self.now, u128::from(self.steps));
         }
         self.pass_time();
         self.serial += 1;

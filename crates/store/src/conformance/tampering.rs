@@ -12,15 +12,17 @@ use crate::log::{Entry, Head, ZERO_HASH};
 use crate::{Store, Tampering, verify};
 
 /// Every kind of entry that a log can have, except the two kinds of `RARE_KINDS`.
-const KINDS: [&str; 54] = [
+const KINDS: [&str; 58] = [
     "agent_updated",
     "answered",
     "approval_asked",
     "approval_moved",
     "approval_shown",
     "branch_taken",
+    "browser_enrolled",
     "checkpoint_added",
     "claimed",
+    "code_offered",
     "condition_cleared",
     "condition_set",
     "configured",
@@ -28,6 +30,8 @@ const KINDS: [&str; 54] = [
     "delivery_moved",
     "delivery_withdrawn",
     "finding_decided",
+    "item_put_off",
+    "item_shown",
     "joined",
     "lease_ended",
     "left",

@@ -80,6 +80,8 @@ impl ConformanceScript {
         let spent = Spent {
             usd_micros: chance.percent(60).then(|| u64::from(chance.between(0, u32::MAX)) * 1_000),
             tokens: chance.percent(60).then(|| u64::from(chance.between(0, u32::MAX))),
+            tokens_in: chance.percent(60).then(|| u64::from(chance.between(0, u32::MAX))),
+            tokens_out: chance.percent(60).then(|| u64::from(chance.between(0, u32::MAX))),
             ms: u64::from(chance.between(0, u32::MAX)),
             turns: 1,
         };
@@ -93,6 +95,7 @@ impl ConformanceScript {
             tool_calls: chance.between(0, 9),
             stream: chance.percent(50).then(|| StoredObject { hash: "00ff".to_owned(), bytes }),
             verdict: maybe_json(chance),
+            model: chance.percent(50).then(|| "opus Ä".to_owned()),
         };
         Command::EndTurn { turn, ended: Box::new(ended) }
     }

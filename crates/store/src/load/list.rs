@@ -89,7 +89,7 @@ pub(super) fn absorb(query: &ListQuery, rows: Vec<Vec<SqlValue>>, world: &mut Wo
         ListQuery::WorkflowDeliveries(query) => {
             world.learn(query, many(rows, row::delivery::read_workflow_delivery)?);
         }
-        ListQuery::Tokens(query) => world.learn(query, many(rows, row::read_token)?),
+        ListQuery::Tokens(query) => world.learn(query, many(rows, row::token::read_token)?),
         ListQuery::Totals(query) => world.learn(query, number(rows)?),
         ListQuery::Counts(query) => {
             let read = |row: Vec<SqlValue>| {

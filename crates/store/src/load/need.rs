@@ -5,8 +5,8 @@ use engine::id::TaskId;
 use engine::limits;
 use engine::task::Status;
 use engine::world::{
-    AgentIdNeed, ApprovalNeed, BoolNeed, CheckpointNeed, FreedNeed, InboxNeed, NumberNeed, OpenEdgeNeed, TaskIdNeed,
-    TaskRowNeed, UnmetNeed, WorkflowIdNeed,
+    AgentIdNeed, ApprovalNeed, BoolNeed, CheckpointNeed, FreedNeed, InboxNeed, NumberNeed, OpenEdgeNeed, PutOffNeed,
+    TaskIdNeed, TaskRowNeed, UnmetNeed, WorkflowIdNeed,
 };
 
 use super::many;
@@ -70,6 +70,10 @@ pub(super) fn freed(FreedNeed(id): FreedNeed) -> Statement {
 pub(super) fn read_status(row: Vec<SqlValue>) -> Result<(TaskId, Status), Fault> {
     let mut columns = Columns::new("task", row);
     Ok((columns.parsed()?, columns.word(Status::parse)?))
+}
+
+pub(super) fn put_offs(_: PutOffNeed) -> Statement {
+    Statement::new(sql::turn::PUT_OFFS, [bound(limits::PUT_OFF_MAX)])
 }
 
 pub(super) fn open_edges(OpenEdgeNeed(id): OpenEdgeNeed) -> Statement {

@@ -46,7 +46,7 @@ fn memory_rows(contents: &Contents, table: &str) -> Result<Vec<Vec<SqlValue>>, F
                 .collect()
         }
         "template" => tables.templates.values().map(row::template).collect::<Result<_, _>>()?,
-        "token" => tables.tokens.values().map(row::token).collect(),
+        "token" => tables.tokens.values().map(row::token::token).collect(),
         "turn" => tables.turns.values().map(row::turn::turn).collect(),
         "verification" => tables.verifications.values().map(row::turn::verification).collect(),
         "reminder" => tables.reminders.values().map(row::turn::reminder).collect(),
@@ -59,6 +59,7 @@ fn memory_rows(contents: &Contents, table: &str) -> Result<Vec<Vec<SqlValue>>, F
         "finding" => tables.findings.values().map(row::review::finding).collect(),
         "notice" => tables.notices.values().map(row::turn::notice).collect(),
         "told_item" => tables.told_items.values().map(row::turn::told_item).collect(),
+        "put_off" => tables.put_off.values().map(row::turn::put_off).collect(),
         "condition" => {
             // Sort the rows by the text of the condition's kind, because the databases also sort by this text.
             let mut rows: Vec<_> = tables.conditions.values().collect();
@@ -120,7 +121,7 @@ fn fill_row(contents: &mut Contents, table: &'static str, row: Vec<SqlValue>) ->
         "repository" => tables.write(W::Repository(row::read_repository(row)?)),
         "attachment" => tables.write(W::Attach(row::read_attachment(row)?)),
         "template" => tables.write(W::Template(Box::new(row::read_template(row)?))),
-        "token" => tables.write(W::Token(Box::new(row::read_token(row)?))),
+        "token" => tables.write(W::Token(Box::new(row::token::read_token(row)?))),
         "turn" => tables.write(W::Turn(Box::new(row::turn::read_turn(row)?))),
         "verification" => tables.write(W::Verification(Box::new(row::turn::read_verification(row)?))),
         "reminder" => tables.write(W::Reminder(Box::new(row::turn::read_reminder(row)?))),
@@ -129,6 +130,7 @@ fn fill_row(contents: &mut Contents, table: &'static str, row: Vec<SqlValue>) ->
         "section_change" => tables.write(W::SectionChange(Box::new(row::turn::read_section_change(row)?))),
         "notice" => tables.write(W::Notice(Box::new(row::turn::read_notice(row)?))),
         "told_item" => tables.write(W::ToldItem(Box::new(row::turn::read_told_item(row)?))),
+        "put_off" => tables.write(W::PutOff(Box::new(row::turn::read_put_off(row)?))),
         "approval" => tables.write(W::Approval(Box::new(row::turn::read_approval(row)?))),
         "review" => tables.write(W::Review(Box::new(row::review::read_review(row)?))),
         "review_round" => tables.write(W::Round(Box::new(row::review::read_round(row)?))),

@@ -107,6 +107,7 @@ impl Guards {
             // at the same time, only one of them creates it.
             Need::WorkflowIds(WorkflowIdNeed::Standing) => self.names.insert("standing_list".to_owned()),
             Need::ToldItems(way) => self.names.insert(format!("told_items/{way}")),
+            Need::PutOffs(_) => self.names.insert("put_off".to_owned()),
             // Take a lock for the branch name. So when two workflows ask for the same branch at the same time, only one
             // of them gets it.
             Need::WorkflowIds(WorkflowIdNeed::WithBranch(branch)) => self.names.insert(format!("branches/{branch}")),

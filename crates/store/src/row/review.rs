@@ -53,12 +53,14 @@ pub(crate) fn read_review(row: Vec<SqlValue>) -> Result<Review, Fault> {
     })
 }
 
-fn spent(spent: &Spent) -> [SqlValue; 4] {
+fn spent(spent: &Spent) -> [SqlValue; 6] {
     [
         spent.usd_micros.map_or(SqlValue::Null, amount),
         spent.tokens.map_or(SqlValue::Null, amount),
         amount(spent.ms),
         spent.turns.into(),
+        spent.tokens_in.map_or(SqlValue::Null, amount),
+        spent.tokens_out.map_or(SqlValue::Null, amount),
     ]
 }
 
@@ -79,7 +81,7 @@ pub(crate) fn round(row: &ReviewRound) -> Vec<SqlValue> {
     match &row.state {
         RoundState::Running { host, until } => {
             values.extend([host.into(), (*until).into()]);
-            values.extend(std::iter::repeat_n(SqlValue::Null, 11));
+            values.extend(std::iter::repeat_n(SqlValue::Null, 13));
         }
         RoundState::Answered(answered) => {
             let Answered { at, confidence, summary, found, response, spent: cost } = &**answered;

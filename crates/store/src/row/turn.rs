@@ -4,6 +4,7 @@
 use engine::Actor;
 use engine::approval::{Approval, ApprovalRequest, ApprovalState, ApprovalStatus, Source, WaitingTask};
 use engine::notice::{Channel, Notice, NoticeWay, ToldItem};
+use engine::put_off::PutOffItem;
 use engine::reminder::Reminder;
 use engine::runner::Runner;
 use engine::section::{Section, SectionChange};
@@ -37,9 +38,9 @@ pub(crate) fn turn(row: &Turn) -> Vec<SqlValue> {
         row.started.into(),
     ];
     match &row.state {
-        TurnState::Running => values.extend(std::iter::repeat_n(SqlValue::Null, 12)),
+        TurnState::Running => values.extend(std::iter::repeat_n(SqlValue::Null, 15)),
         TurnState::Ended(ended) => {
-            let TurnResult { at, end, reason, conversation, spent, tool_calls, stream, verdict } = &**ended;
+            let TurnResult { at, end, reason, conversation, spent, tool_calls, stream, verdict, model } = &**ended;
             values.extend([
                 (*at).into(),
                 end.as_str().into(),
@@ -53,6 +54,9 @@ pub(crate) fn turn(row: &Turn) -> Vec<SqlValue> {
                 stream.as_ref().map(|object| &object.hash).into(),
                 stream.as_ref().map_or(SqlValue::Null, |object| amount(object.bytes)),
                 verdict.as_ref().into(),
+                spent.tokens_in.map_or(SqlValue::Null, amount),
+                spent.tokens_out.map_or(SqlValue::Null, amount),
+                model.as_ref().into(),
             ]);
         }
     }
@@ -75,30 +79,51 @@ pub(crate) fn read_turn(row: Vec<SqlValue>) -> Result<Turn, Fault> {
         started: row.time()?,
         state: match row.maybe_time()? {
             None => TurnState::Running,
-            Some(at) => TurnState::Ended(Box::new(TurnResult {
-                at,
-                end: row.word(TurnEnd::parse)?,
-                reason: row.maybe_text()?,
-                conversation: row.maybe_text()?,
-                spent: read_spent_columns(row)?,
-                tool_calls: row.count()?,
-                stream: match (row.maybe_text()?, known(row.maybe_int()?)) {
-                    (Some(hash), Some(bytes)) => Some(StoredObject { hash, bytes }),
-                    _ => None,
-                },
-                verdict: row.json()?,
-            })),
+            Some(at) => TurnState::Ended(Box::new(read_turn_result(at, row)?)),
         },
     })
 }
 
-pub(super) fn read_spent_columns(row: &mut Columns) -> Result<Spent, Fault> {
+fn read_turn_result(at: engine::Timestamp, row: &mut Columns) -> Result<TurnResult, Fault> {
+    let mut ended = TurnResult {
+        at,
+        end: row.word(TurnEnd::parse)?,
+        reason: row.maybe_text()?,
+        conversation: row.maybe_text()?,
+        spent: read_totals(row)?,
+        tool_calls: row.count()?,
+        stream: match (row.maybe_text()?, known(row.maybe_int()?)) {
+            (Some(hash), Some(bytes)) => Some(StoredObject { hash, bytes }),
+            _ => None,
+        },
+        verdict: row.json()?,
+        model: None,
+    };
+    ended.spent = read_tokens_apart(ended.spent, row)?;
+    ended.model = row.maybe_text()?;
+    Ok(ended)
+}
+
+/// Reads the four columns of a cost that every schema has: dollars, tokens, milliseconds and turns.
+fn read_totals(row: &mut Columns) -> Result<Spent, Fault> {
     Ok(Spent {
         usd_micros: known(row.maybe_int()?),
         tokens: known(row.maybe_int()?),
         ms: known(row.maybe_int()?).unwrap_or(0),
         turns: row.maybe_int()?.map_or(0, |turns| u32::try_from(turns).unwrap_or(u32::MAX)),
+        ..Spent::default()
     })
+}
+
+/// Reads the tokens in and the tokens out. Their columns stand at the end of their tables, because a later schema added
+/// them.
+fn read_tokens_apart(spent: Spent, row: &mut Columns) -> Result<Spent, Fault> {
+    Ok(Spent { tokens_in: known(row.maybe_int()?), tokens_out: known(row.maybe_int()?), ..spent })
+}
+
+pub(super) fn read_spent_columns(row: &mut Columns) -> Result<Spent, Fault> {
+    let totals = read_totals(row)?;
+    read_tokens_apart(totals, row)
 }
 
 pub(crate) fn read_spent(row: Vec<SqlValue>) -> Result<Spent, Fault> {
@@ -302,6 +327,16 @@ pub(crate) fn read_told_item(row: Vec<SqlValue>) -> Result<ToldItem, Fault> {
     let mut columns = Columns::new("told_item", row);
     let row = &mut columns;
     Ok(ToldItem { way: row.word(NoticeWay::parse)?, item: row.text()?, at: row.time()? })
+}
+
+pub(crate) fn put_off(row: &PutOffItem) -> Vec<SqlValue> {
+    vec![(&row.item).into(), row.until.into(), text(row.by)]
+}
+
+pub(crate) fn read_put_off(row: Vec<SqlValue>) -> Result<PutOffItem, Fault> {
+    let mut columns = Columns::new("put_off", row);
+    let row = &mut columns;
+    Ok(PutOffItem { item: row.text()?, until: row.time()?, by: row.parsed()? })
 }
 
 pub(crate) fn notice(row: &Notice) -> Vec<SqlValue> {

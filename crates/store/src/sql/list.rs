@@ -96,5 +96,5 @@ pub(crate) const QUESTIONS_OF_TASK: &str = "SELECT id, owner, sequence, sender, 
      WHERE owner = 'human' AND kind = 'question' AND task = $1 ORDER BY sequence DESC LIMIT $2";
 pub(crate) const UNREAD: &str = "SELECT CAST(priority AS TEXT), count(*) FROM message \
      WHERE owner = $1 AND state = 'unread' GROUP BY priority ORDER BY priority";
-pub(crate) const TOKENS: &str = "SELECT id, name, hash, scope, agent, created, revoked FROM token \
+pub(crate) const TOKENS: &str = "SELECT id, name, hash, scope, agent, created, revoked, kind, used FROM token \
      WHERE ($1 = 1 OR revoked IS NULL) AND (created, id) > ($2, $3) ORDER BY created, id LIMIT $4";

@@ -4,7 +4,15 @@
 macro_rules! turn_columns {
     () => {
         "SELECT id, task, workflow, agent, attempt, number, purpose, adapter, runner, started, ended, ending, reason, \
-         conversation, usd_micros, tokens, ms, turns, tool_calls, stream, stream_bytes, verdict FROM turn "
+         conversation, usd_micros, tokens, ms, turns, tool_calls, stream, stream_bytes, verdict, \
+         tokens_in, tokens_out, model FROM turn "
+    };
+}
+/// The sums of the known costs. A sum is NULL when no row has a known value.
+macro_rules! spent_columns {
+    () => {
+        "SELECT CAST(sum(usd_micros) AS BIGINT), CAST(sum(tokens) AS BIGINT), CAST(sum(ms) AS BIGINT), \
+         CAST(sum(turns) AS BIGINT), CAST(sum(tokens_in) AS BIGINT), CAST(sum(tokens_out) AS BIGINT) FROM turn "
     };
 }
 macro_rules! approval_columns {
@@ -26,21 +34,25 @@ pub(crate) const TURNS_OF_WORKFLOW: &str = concat!(
     turn_columns!(),
     "WHERE workflow = $1 AND (started, id) < ($2, $3) ORDER BY started DESC, id DESC LIMIT $4"
 );
+pub(crate) const TURNS_STARTED: &str = concat!(
+    turn_columns!(),
+    "WHERE started >= $1 AND (started, id) < ($2, $3) ORDER BY started DESC, id DESC LIMIT $4"
+);
 pub(crate) const TURNS_RUNNING: &str =
     concat!(turn_columns!(), "WHERE runner = $1 AND ended IS NULL ORDER BY started, id LIMIT $2");
-pub(crate) const SPENT_ON_TASK: &str = "SELECT CAST(sum(usd_micros) AS BIGINT), CAST(sum(tokens) AS BIGINT), \
-     CAST(sum(ms) AS BIGINT), CAST(sum(turns) AS BIGINT) FROM turn WHERE task = $1 AND ended IS NOT NULL";
-pub(crate) const SPENT_ON_WORKFLOW: &str = "SELECT CAST(sum(usd_micros) AS BIGINT), CAST(sum(tokens) AS BIGINT), \
-     CAST(sum(ms) AS BIGINT), CAST(sum(turns) AS BIGINT) FROM turn WHERE workflow = $1 AND ended IS NOT NULL";
+pub(crate) const SPENT_ON_TASK: &str = concat!(spent_columns!(), "WHERE task = $1 AND ended IS NOT NULL");
+pub(crate) const SPENT_ON_WORKFLOW: &str = concat!(spent_columns!(), "WHERE workflow = $1 AND ended IS NOT NULL");
 /// Inserts a turn (one run of an agent's program), or updates the columns that describe its end. The other columns
 /// never change.
 pub(crate) const PUT_TURN: &str = "INSERT INTO turn (id, task, workflow, agent, attempt, number, purpose, adapter, runner, \
-     started, ended, ending, reason, conversation, usd_micros, tokens, ms, turns, tool_calls, stream, stream_bytes, verdict) \
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22) \
-     ON CONFLICT (id) DO UPDATE SET ended = excluded.ended, ending = excluded.ending, reason = excluded.reason, \
+     started, ended, ending, reason, conversation, usd_micros, tokens, ms, turns, tool_calls, stream, stream_bytes, verdict, \
+     tokens_in, tokens_out, model) \
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, \
+     $24, $25) ON CONFLICT (id) DO UPDATE SET ended = excluded.ended, ending = excluded.ending, reason = excluded.reason, \
      conversation = excluded.conversation, usd_micros = excluded.usd_micros, tokens = excluded.tokens, ms = excluded.ms, \
      turns = excluded.turns, tool_calls = excluded.tool_calls, stream = excluded.stream, \
-     stream_bytes = excluded.stream_bytes, verdict = excluded.verdict";
+     stream_bytes = excluded.stream_bytes, verdict = excluded.verdict, tokens_in = excluded.tokens_in, \
+     tokens_out = excluded.tokens_out, model = excluded.model";
 
 pub(crate) const VERIFICATION_COUNT: &str = "SELECT count(*) FROM verification WHERE task = $1";
 pub(crate) const VERIFICATIONS: &str = "SELECT task, number, workflow, attempt, turn, actor, mechanical, semantic, output_ref, \
@@ -118,6 +130,10 @@ pub(crate) const TOLD_ITEMS: &str = "SELECT way, item, at FROM told_item WHERE w
 pub(crate) const PUT_TOLD_ITEM: &str = "INSERT INTO told_item (way, item, at) VALUES ($1, $2, $3) \
      ON CONFLICT (way, item) DO UPDATE SET at = excluded.at";
 pub(crate) const DROP_TOLD_ITEM: &str = "DELETE FROM told_item WHERE way = $1 AND item = $2";
+pub(crate) const PUT_OFFS: &str = "SELECT item, until, actor FROM put_off ORDER BY item LIMIT $1";
+pub(crate) const PUT_PUT_OFF: &str = "INSERT INTO put_off (item, until, actor) VALUES ($1, $2, $3) \
+     ON CONFLICT (item) DO UPDATE SET until = excluded.until, actor = excluded.actor";
+pub(crate) const DROP_PUT_OFF: &str = "DELETE FROM put_off WHERE item = $1";
 pub(crate) const DUE_NOTICES: &str = concat!(
     approval_columns!(),
     "WHERE status = 'pending' AND until > $1 AND NOT EXISTS (SELECT 1 FROM notice WHERE notice.approval = approval.id \

@@ -172,6 +172,8 @@ reply! {
     pub struct SpentRow {
         usd_micros: Option<u64>,
         tokens: Option<u64>,
+        tokens_in: some u64,
+        tokens_out: some u64,
         seconds: u64,
         turns: u32,
     }
@@ -179,7 +181,14 @@ reply! {
 
 impl SpentRow {
     pub fn of(spent: Spent) -> Self {
-        Self { usd_micros: spent.usd_micros, tokens: spent.tokens, seconds: spent.ms / 1_000, turns: spent.turns }
+        Self {
+            usd_micros: spent.usd_micros,
+            tokens: spent.tokens,
+            tokens_in: spent.tokens_in,
+            tokens_out: spent.tokens_out,
+            seconds: spent.ms / 1_000,
+            turns: spent.turns,
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use engine::id::{
     AgentId, ApprovalId, CheckpointId, Ids, MessageId, RepositoryId, ReviewId, TaskId, TemplateId, ThreadId, TokenId,
-    WorkflowId, WorkspaceId,
+    TurnId, WorkflowId, WorkspaceId,
 };
 use sha2::{Digest as _, Sha256};
 
@@ -40,7 +40,7 @@ macro_rules! named {
 
 named! {
     TaskId AgentId WorkflowId WorkspaceId RepositoryId TemplateId MessageId ThreadId CheckpointId ReviewId ApprovalId
-    TokenId
+    TurnId TokenId
 }
 
 /// Declares the engine's ids as types of tool arguments, each with the prefix of its text, such as `tk` for a task.

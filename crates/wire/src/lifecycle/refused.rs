@@ -162,7 +162,10 @@ fn details(refusal: &Refusal) -> Option<Value> {
         | Refusal::FindingsOpen { .. }
         | Refusal::SenderNotFound { .. }
         | Refusal::MissingPath
-        | Refusal::MissingRepoPath => return None,
+        | Refusal::MissingRepoPath
+        | Refusal::ItemNotFound { .. }
+        | Refusal::CodeInvalid
+        | Refusal::KeyUnknown => return None,
     })
 }
 

@@ -128,6 +128,9 @@ pub fn answer(call: &Call, reply: &Reply) -> Option<Value> {
         | Reply::TemplateRemoved
         | Reply::TokenCreated { .. }
         | Reply::TokenRevoked
+        | Reply::CodeOffered { .. }
+        | Reply::BrowserEnrolled { .. }
+        | Reply::BrowserKeyUsed { .. }
         | Reply::TurnStarted { .. }
         | Reply::TurnEnded
         | Reply::VerificationRecorded { .. }
@@ -143,6 +146,8 @@ pub fn answer(call: &Call, reply: &Reply) -> Option<Value> {
         | Reply::NoticeSettled { .. }
         | Reply::ItemsToTell { .. }
         | Reply::ItemsUntold
+        | Reply::ItemPutOff { .. }
+        | Reply::ItemShown
         | Reply::ListOpened { .. }
         | Reply::WorkflowArchived { .. }
         | Reply::BranchTaken { .. }

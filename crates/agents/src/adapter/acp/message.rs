@@ -5,6 +5,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::super::account::short;
+use super::super::raw::{member, value};
+use super::super::said::TokenUse;
+use super::usage::{self, AcpModelUsage, AcpTokenCounts};
 
 /// One line that the agent's program sends: a request, a notification or an answer.
 #[derive(Debug, Deserialize)]
@@ -80,64 +83,37 @@ pub(super) struct AcpSession {
 #[serde(rename_all = "camelCase")]
 pub(super) struct Prompted {
     pub(super) stop_reason: String,
-    usage: Option<AcpUsage>,
+    /// The counts of tokens, not parsed yet. An unknown shape of them must not cost the answer.
+    usage: Option<Box<RawValue>>,
     #[serde(rename = "_meta")]
-    meta: Option<Meta>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct AcpUsage {
-    total_tokens: Option<u64>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Meta {
-    quota: Option<Quota>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Quota {
-    #[serde(default)]
-    model_usage: Vec<AcpModelUsage>,
-}
-
-#[derive(Debug, Deserialize)]
-struct AcpModelUsage {
-    token_count: TokenCount,
-}
-
-#[derive(Debug, Deserialize)]
-struct TokenCount {
-    #[serde(rename = "totalTokens")]
-    total: Option<u64>,
-    #[serde(default)]
-    input_tokens: u64,
-    #[serde(default)]
-    output_tokens: u64,
+    meta: Option<Box<RawValue>>,
 }
 
 impl Prompted {
     /// Returns the number of tokens that the turn (this run of the agent's program) used. Some agents count only the
     /// last request of the turn in `usage`, but list all requests per model in `quota`. So the larger of the two
     /// numbers is returned.
-    pub(super) fn tokens(&self) -> Option<u64> {
-        let total = self.usage.as_ref().and_then(|usage| usage.total_tokens);
-        let quota = self.meta.as_ref().and_then(|meta| meta.quota.as_ref());
-        let by_model = quota.map(|quota| {
-            let counts = quota.model_usage.iter().map(|model| &model.token_count);
-            counts
-                .map(|count| count.total.unwrap_or_else(|| count.input_tokens.saturating_add(count.output_tokens)))
-                .fold(0, u64::saturating_add)
-        });
-        total.max(by_model)
+    pub(super) fn tokens(&self) -> Option<TokenUse> {
+        let whole = value::<AcpTokenCounts>(self.usage.as_deref()).and_then(|usage| usage.used());
+        let by_model = self.models().map(|models| usage::of_models(&models));
+        [by_model, whole].into_iter().flatten().max_by_key(|used| used.total)
+    }
+
+    /// Returns the name of the model that used the most tokens.
+    pub(super) fn model(&self) -> Option<String> {
+        self.models().and_then(|models| usage::main_model(&models).map(str::to_owned))
+    }
+
+    fn models(&self) -> Option<Vec<AcpModelUsage>> {
+        value(member(member(self.meta.as_deref(), "quota"), "model_usage"))
     }
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Notified {
-    pub(super) update: AcpUpdate,
+    /// The update, not parsed yet. An update of a tool call can be large and has parts of any type.
+    pub(super) update: Box<RawValue>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -147,8 +123,6 @@ pub(super) struct AcpUpdate {
     pub(super) message_id: Option<String>,
     /// The content of an update, not parsed yet. It is a text in some kinds of updates and a list in others.
     pub(super) content: Option<Box<RawValue>>,
-    pub(super) tool_call_id: Option<String>,
-    pub(super) title: Option<String>,
     pub(super) cost: Option<AcpCost>,
 }
 

@@ -1,25 +1,23 @@
 //! Reads the agent's messages in a conversation over the Agent Client Protocol (ACP): its texts, its tool calls and the
 //! end of its turn (the run of its program).
 
-use std::collections::HashSet;
+use serde_json::value::RawValue;
 
 use super::super::account::{Account, EventVerdict, short};
 use super::super::listener::EventDialect;
+use super::super::raw::member;
 use super::super::said::{AgentEnd, SpentAmount};
 use super::super::stream::event;
+use super::calls::{AcpCallNews, AcpCalls};
 use super::message::{AcpFailure, AcpMessage, AcpSession, AcpText, AcpUpdate, Notified, Prompted};
-
-/// The largest number of tool calls whose ids are remembered. After that many calls, an update of a call
-/// (`tool_call_update`) is not counted, because its call may have been counted before. The announcement of a call
-/// (`tool_call`) is still counted.
-const CALLS_MAX: usize = 4096;
+use super::usage::session_model;
 
 /// A reader of the lines that the agent sends. The lines come from the live conversation, or from the file in which
 /// they were kept.
 #[derive(Debug, Default)]
 pub(in super::super) struct Overheard {
     message_id: Option<String>,
-    calls: HashSet<String>,
+    calls: AcpCalls,
     ended: Option<EventVerdict>,
 }
 
@@ -28,9 +26,13 @@ impl EventDialect for Overheard {
         let Some(message) = event::<AcpMessage>(line) else { return };
         match (&message.method, &message.error) {
             (Some(method), _) if method == "session/update" => self.updated(&message, account),
+            (Some(method), _) if method == "session/request_permission" => self.asked(&message, account),
             (Some(_), _) => account.progress(),
             (None, Some(failure)) => self.ended = Some(failed(failure)),
             (None, None) => {
+                if let Some(model) = session_model(message.result.as_deref()) {
+                    account.model(&model);
+                }
                 if let Some(session) = AcpMessage::read::<AcpSession>(message.result.as_deref()) {
                     account.conversation(&session.session_id);
                 }
@@ -49,14 +51,27 @@ impl EventDialect for Overheard {
 impl Overheard {
     pub(super) fn updated(&mut self, message: &AcpMessage, account: &mut Account) {
         match AcpMessage::read::<Notified>(message.params.as_deref()) {
-            Some(notified) => self.update(notified.update, account),
+            Some(notified) => self.update(&notified.update, account),
             None => account.progress(),
         }
     }
 
-    fn update(&mut self, update: AcpUpdate, account: &mut Account) {
+    /// Records the tool call for which the agent asks a permission. Some agents do not announce such a call.
+    pub(super) fn asked(&mut self, message: &AcpMessage, account: &mut Account) {
+        let call = member(message.params.as_deref(), "toolCall");
+        self.calls.hear(call, AcpCallNews::PermissionAsked, account);
+    }
+
+    /// Reports the tool calls that still wait for their input. No further message of the agent is read after that.
+    pub(super) fn flush(&mut self, account: &mut Account) {
+        self.calls.flush(account);
+    }
+
+    fn update(&mut self, raw: &RawValue, account: &mut Account) {
+        let Some(update) = AcpMessage::read::<AcpUpdate>(Some(raw)) else { return account.progress() };
         match update.session_update.as_str() {
             "agent_message_chunk" => {
+                self.calls.flush(account);
                 let Some(AcpText { text }) = AcpMessage::read(update.content.as_deref()) else { return };
                 let same = self.message_id == update.message_id;
                 self.message_id = update.message_id;
@@ -64,10 +79,8 @@ impl Overheard {
             }
             // Text before a message of the user does not answer that message, so the text is cleared.
             "user_message_chunk" => account.answer(String::new()),
-            "tool_call" | "tool_call_update" => {
-                let known = update.session_update == "tool_call_update";
-                self.call(update.tool_call_id.as_deref(), update.title.as_deref(), known, account);
-            }
+            "tool_call" => self.calls.hear(Some(raw), AcpCallNews::Announced, account),
+            "tool_call_update" => self.calls.hear(Some(raw), AcpCallNews::Updated, account),
             "usage_update" => {
                 if let Some(cost) = update.cost.filter(|cost| cost.currency == "USD") {
                     account.usd(SpentAmount::WholeConversation(cost.amount));
@@ -78,22 +91,12 @@ impl Overheard {
         }
     }
 
-    /// Counts each tool call once. The first message about a call may be its announcement, an update of it or a request
-    /// for permission.
-    pub(super) fn call(&mut self, id: Option<&str>, title: Option<&str>, repeated: bool, account: &mut Account) {
-        // A call without an id cannot be found again, so each announcement of such a call counts.
-        let id = id.filter(|id| !id.is_empty() && self.calls.len() < CALLS_MAX);
-        let unseen = id.map_or(!repeated, |id| self.calls.insert(short(id)));
-        if unseen {
-            account.tool_call(title.unwrap_or("a tool"));
-        } else {
-            account.progress();
-        }
-    }
-
     pub(super) fn prompted(&mut self, prompted: &Prompted, account: &mut Account) {
         if let Some(tokens) = prompted.tokens() {
             account.tokens(SpentAmount::ThisTurn(tokens));
+        }
+        if let Some(model) = prompted.model() {
+            account.model(&model);
         }
         let failed = |reason: &str| EventVerdict::Ended(AgentEnd::Failed { code: None, reason: short(reason) });
         self.ended = Some(match prompted.stop_reason.as_str() {
@@ -122,29 +125,4 @@ pub(super) fn failed(failure: &AcpFailure) -> EventVerdict {
     } else {
         AgentEnd::ApiError { reason: failure.reason() }
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn calls_without_an_id_count_once_for_each_announcement() {
-        let (mut overheard, mut account) = (Overheard::default(), Account::default());
-        // Each row is one message about a tool call: the id of the call, and whether the message is an update
-        // (`tool_call_update`) and not the announcement of the call.
-        let messages = [
-            (Some("a"), false),
-            (Some("a"), true),
-            (Some("b"), true),
-            (None, false),
-            (None, true),
-            (Some(""), false),
-            (None, false),
-        ];
-        for (id, repeated) in messages {
-            overheard.call(id, Some("edit"), repeated, &mut account);
-        }
-        assert_eq!(account.said(AgentEnd::Finished).tool_calls, 5);
-    }
 }

@@ -117,6 +117,7 @@ impl<'a, R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send, H: AcpHost> 
         if self.lines.lost > 0 {
             self.account.warn(&format!("{} lines were too long to be read", self.lines.lost));
         }
+        self.overheard.flush(&mut self.account);
         self.report();
         (self.account, self.overheard)
     }
@@ -140,8 +141,7 @@ impl<'a, R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send, H: AcpHost> 
             self.send(&json!({"jsonrpc": "2.0", "id": id, "result": {"outcome": {"outcome": "cancelled"}}}));
             return;
         };
-        let call = &request.tool_call;
-        self.overheard.call(Some(&call.tool_call_id), call.title.as_deref(), true, &mut self.account);
+        self.overheard.asked(message, &mut self.account);
         self.report();
         let asked = request.asked();
         let title = asked.title.clone();

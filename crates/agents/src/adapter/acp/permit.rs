@@ -93,7 +93,7 @@ fn is_inside(worktree: &Path, path: &Path) -> bool {
 pub(super) struct PermissionRequest {
     #[serde(default)]
     options: Vec<PermissionChoice>,
-    pub(super) tool_call: AcpToolCall,
+    tool_call: AcpToolCall,
 }
 
 #[derive(Debug, Deserialize)]
@@ -106,9 +106,10 @@ struct PermissionChoice {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct AcpToolCall {
-    pub(super) tool_call_id: String,
+    #[expect(dead_code, reason = "a request that names no tool call is not valid, so reading it must fail")]
+    tool_call_id: String,
     #[serde(default)]
-    pub(super) title: Option<String>,
+    title: Option<String>,
     kind: Option<ToolKind>,
     raw_input: Option<Box<RawValue>>,
     locations: Option<Vec<Location>>,

@@ -4,6 +4,7 @@
 use std::pin::Pin;
 use std::time::Duration;
 
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
@@ -15,6 +16,7 @@ use super::super::said::{AgentEnd, Exit, TurnSaid};
 use super::message::{AcpMessage, AcpSession, Initialized, Prompted};
 use super::overheard::{Overheard, failed};
 use super::peer::{AcpAnswer, AcpHost, Gone, Peer};
+use super::usage::session_model;
 
 /// The time without messages after which the history of a loaded conversation counts as complete. Gemini first answers
 /// that the conversation is loaded, then sends its history, and does not mark the end of the history. If the prompt
@@ -143,8 +145,16 @@ where
         let place = self.place()?;
         let answer = self.ask("session/new", &place).await?;
         let result = answer.map_err(|failure| TalkStop::Verdict(failed(&failure)))?;
+        self.name_model(result.as_deref());
         let session = AcpMessage::read::<AcpSession>(result.as_deref());
         session.map(|session| session.session_id).ok_or_else(|| odd("the program started a conversation without an id"))
+    }
+
+    /// Records the model that the agent names when it opens or resumes a conversation.
+    fn name_model(&mut self, result: Option<&RawValue>) {
+        if let Some(model) = session_model(result) {
+            self.peer.account.model(&model);
+        }
     }
 
     /// Resumes an earlier conversation. Agents report a missing conversation with many different errors. So every
@@ -159,7 +169,7 @@ where
         let mut place = self.place()?;
         place["sessionId"] = session.clone().into();
         match self.ask(method, &place).await? {
-            Ok(_) => {}
+            Ok(result) => self.name_model(result.as_deref()),
             Err(failure) if failure.wants_login() => return Err(TalkStop::Verdict(failed(&failure))),
             Err(_) => return Err(TalkStop::Verdict(EventVerdict::Ended(AgentEnd::NoConversation))),
         }

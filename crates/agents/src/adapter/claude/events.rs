@@ -8,29 +8,41 @@ use serde_json::value::RawValue;
 use super::super::account::{Account, EventVerdict, short};
 use super::super::listener::EventDialect;
 use super::super::order::McpServerLaunch;
-use super::super::said::{AgentEnd, SpentAmount};
+use super::super::raw::{elements, member, members, text};
+use super::super::said::{AgentEnd, SpentAmount, TokenUse};
 use super::super::stream::event;
+use super::tools::ClaudeTools;
 
 /// The number of the signal SIGINT, which a terminal sends on Ctrl-C. When a result says that the run of the program
 /// was aborted, the run counts as ended by this signal.
 const INTERRUPT: i32 = 2;
+/// The name that Claude Code gives to its own messages, such as the text of an API error, in place of a model.
+const SYNTHETIC: &str = "<synthetic>";
 
 #[derive(Debug, Default)]
 pub(in super::super) struct ClaudeEvents {
     /// The verdict of the last `result` line so far; `None` before the first one. A stream can have several `result`
     /// lines, because background work can wake the program again.
     ended: Option<EventVerdict>,
+    tools: ClaudeTools,
 }
 
 #[derive(Deserialize)]
-struct ClaudeLine {
+pub(super) struct ClaudeLine {
     #[serde(rename = "type")]
     kind: String,
     session_id: Option<String>,
-    parent_tool_use_id: Option<String>,
-    /// The message of the line, not parsed yet. It is parsed only in lines that the model wrote. In other lines it can
-    /// be a tool result, which may be large and of any type.
-    message: Option<Box<RawValue>>,
+    model: Option<Box<RawValue>>,
+    pub(super) parent_tool_use_id: Option<String>,
+    /// The message of the line, not parsed yet. Its content can be a tool result, which may be large and of any type.
+    pub(super) message: Option<Box<RawValue>>,
+    pub(super) timestamp: Option<Box<RawValue>>,
+    /// The structured form of the tool result in this line, not parsed yet. It can be of any type.
+    pub(super) tool_use_result: Option<Box<RawValue>>,
+    /// The tool call to which a line about background work belongs.
+    pub(super) tool_use_id: Option<Box<RawValue>>,
+    pub(super) status: Option<Box<RawValue>>,
+    pub(super) summary: Option<Box<RawValue>>,
     #[serde(default)]
     mcp_servers: Vec<ServerState>,
     subtype: Option<String>,
@@ -51,19 +63,6 @@ struct ClaudeLine {
 struct ServerState {
     name: String,
     status: String,
-}
-
-#[derive(Deserialize)]
-struct ClaudeMessage {
-    content: Vec<ContentBlock>,
-}
-
-#[derive(Deserialize)]
-struct ContentBlock {
-    #[serde(rename = "type")]
-    kind: String,
-    text: Option<String>,
-    name: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -102,8 +101,10 @@ impl EventDialect for ClaudeEvents {
     fn line(&mut self, line: &[u8], account: &mut Account) {
         let Some(line) = event::<ClaudeLine>(line) else { return };
         match line.kind.as_str() {
+            "system" if line.subtype.as_deref() == Some("task_notification") => self.tools.notified(&line, account),
             "system" => started(&line, account),
-            "assistant" => spoken(&line, account),
+            "assistant" => self.spoken(&line, account),
+            "user" => self.tools.returned(&line, account),
             "result" => self.result(line, account),
             _ => account.progress(),
         }
@@ -118,6 +119,23 @@ impl EventDialect for ClaudeEvents {
 }
 
 impl ClaudeEvents {
+    fn spoken(&mut self, line: &ClaudeLine, account: &mut Account) {
+        // The model of a sub-agent is not the model of the agent. `<synthetic>` marks a message that no model wrote.
+        let model = text(member(line.message.as_deref(), "model")).unwrap_or_default();
+        if line.parent_tool_use_id.is_none() && model != SYNTHETIC {
+            account.model(&model);
+        }
+        for block in elements(member(line.message.as_deref(), "content")) {
+            let [kind, its_text] = members(Some(block), ["type", "text"]);
+            match (text(kind).as_deref(), text(its_text)) {
+                // The text of a sub-agent is not the answer of the agent.
+                (Some("text"), Some(said)) if line.parent_tool_use_id.is_none() => account.block(&said),
+                (Some("tool_use"), _) => self.tools.called(block, line, account),
+                _ => account.progress(),
+            }
+        }
+    }
+
     fn result(&mut self, result: ClaudeLine, account: &mut Account) {
         spend(&result, account);
         for denial in &result.permission_denials {
@@ -142,6 +160,7 @@ fn started(line: &ClaudeLine, account: &mut Account) {
     // that the conversation started.
     if line.subtype.as_deref() == Some("init") {
         account.conversation(line.session_id.as_deref().unwrap_or_default());
+        account.model(&text(line.model.as_deref()).unwrap_or_default());
         for server in line.mcp_servers.iter().filter(|server| server.name == McpServerLaunch::NAME) {
             if server.status != "connected" && server.status != "pending" {
                 account.warn(&format!("the program reports Handover's MCP server as {}", server.status));
@@ -149,19 +168,6 @@ fn started(line: &ClaudeLine, account: &mut Account) {
         }
     }
     account.progress();
-}
-
-fn spoken(line: &ClaudeLine, account: &mut Account) {
-    let inner = line.parent_tool_use_id.is_some();
-    let message = line.message.as_ref().and_then(|message| serde_json::from_str::<ClaudeMessage>(message.get()).ok());
-    for block in message.map(|message| message.content).unwrap_or_default() {
-        match (block.kind.as_str(), block.text, block.name) {
-            ("text", Some(text), _) if !inner => account.block(&text),
-            ("tool_use", _, Some(name)) if inner => account.inner_tool_call(&name),
-            ("tool_use", _, Some(name)) => account.tool_call(&name),
-            _ => account.progress(),
-        }
-    }
 }
 
 fn judge(result: &ClaudeLine) -> EventVerdict {
@@ -193,11 +199,10 @@ fn judge(result: &ClaudeLine) -> EventVerdict {
 fn spend(result: &ClaudeLine, account: &mut Account) {
     if let Some(models) = &result.model_usage_since_last_result {
         let tokens = |model: &ClaudeModelUsage| {
-            [model.input_tokens, model.output_tokens, model.cache_read_input_tokens, model.cache_creation_input_tokens]
-                .iter()
-                .fold(0, |sum: u64, tokens| sum.saturating_add(*tokens))
+            let read = [model.input_tokens, model.cache_read_input_tokens, model.cache_creation_input_tokens];
+            TokenUse::apart(read.into_iter().fold(0, u64::saturating_add), model.output_tokens)
         };
-        account.add_tokens(models.values().map(tokens).fold(0, u64::saturating_add));
+        account.add_tokens(models.values().map(tokens).fold(TokenUse::apart(0, 0), TokenUse::and));
         account.add_usd(models.values().map(|model| model.cost_usd).sum());
         return;
     }
@@ -205,8 +210,7 @@ fn spend(result: &ClaudeLine, account: &mut Account) {
         account.usd(SpentAmount::WholeConversation(usd));
     }
     if let Some(usage) = &result.usage {
-        let tokens =
-            [usage.input_tokens, usage.output_tokens, usage.cache_creation_input_tokens, usage.cache_read_input_tokens];
-        account.add_tokens(tokens.into_iter().fold(0, u64::saturating_add));
+        let read = [usage.input_tokens, usage.cache_creation_input_tokens, usage.cache_read_input_tokens];
+        account.add_tokens(TokenUse::apart(read.into_iter().fold(0, u64::saturating_add), usage.output_tokens));
     }
 }

@@ -5,8 +5,10 @@ use serde_json::value::RawValue;
 
 use super::super::account::{Account, EventVerdict, short};
 use super::super::listener::EventDialect;
-use super::super::said::{AgentEnd, SpentAmount};
+use super::super::raw::{members, text};
+use super::super::said::{AgentEnd, SpentAmount, TokenUse};
 use super::super::stream::event;
+use super::tools::CodexTools;
 
 #[derive(Debug, Default)]
 pub(in super::super) struct CodexEvents {
@@ -14,6 +16,7 @@ pub(in super::super) struct CodexEvents {
     /// The message of the last `error` line, if there is one. It is the reason of the failure if a `turn.failed` line
     /// has no message of its own. If there is no `turn.failed` line, it is only a warning.
     error: Option<String>,
+    tools: CodexTools,
 }
 
 #[derive(Deserialize)]
@@ -25,16 +28,6 @@ struct CodexLine {
     usage: Option<CodexUsage>,
     message: Option<String>,
     error: Option<CodexFailure>,
-}
-
-#[derive(Deserialize)]
-struct Item {
-    #[serde(rename = "type")]
-    kind: String,
-    text: Option<String>,
-    message: Option<String>,
-    server: Option<String>,
-    tool: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -53,15 +46,14 @@ struct CodexFailure {
 impl EventDialect for CodexEvents {
     fn line(&mut self, line: &[u8], account: &mut Account) {
         let Some(line) = event::<CodexLine>(line) else { return };
-        let item = || line.item.as_ref().and_then(|item| serde_json::from_str::<Item>(item.get()).ok());
         match line.kind.as_str() {
             "thread.started" => account.conversation(line.thread_id.as_deref().unwrap_or_default()),
-            "item.started" => started(item(), account),
-            "item.completed" => completed(item(), account),
+            "item.started" => self.started(line.item.as_deref(), account),
+            "item.completed" => self.completed(line.item.as_deref(), account),
             "turn.completed" => {
                 if let Some(usage) = line.usage {
                     // Cached tokens are already counted in the input tokens, and reasoning tokens in the output tokens.
-                    let tokens = usage.input_tokens.saturating_add(usage.output_tokens);
+                    let tokens = TokenUse::apart(usage.input_tokens, usage.output_tokens);
                     account.tokens(SpentAmount::WholeConversation(tokens));
                 }
                 self.ended = Some(EventVerdict::Answered);
@@ -88,26 +80,24 @@ impl EventDialect for CodexEvents {
     }
 }
 
-/// Counts a tool call at the start of the tool, because a tool that is killed has no end event.
-fn started(item: Option<Item>, account: &mut Account) {
-    let Some(item) = item else { return };
-    match item.kind.as_str() {
-        "agent_message" | "reasoning" | "error" | "todo_list" => account.progress(),
-        "mcp_tool_call" => {
-            let (server, tool) = (item.server.unwrap_or_default(), item.tool.unwrap_or_default());
-            account.tool_call(&format!("{server}.{tool}"));
+impl CodexEvents {
+    fn started(&mut self, item: Option<&RawValue>, account: &mut Account) {
+        let [kind] = members(item, ["type"]);
+        match (text(kind).as_deref(), item) {
+            (Some("agent_message" | "reasoning" | "error" | "todo_list"), _) => account.progress(),
+            (Some(tool), Some(item)) => self.tools.started(tool, item, account),
+            (None, _) | (_, None) => {}
         }
-        tool => account.tool_call(tool),
     }
-}
 
-fn completed(item: Option<Item>, account: &mut Account) {
-    let Some(item) = item else { return };
-    match (item.kind.as_str(), item.text, item.message) {
-        ("agent_message", Some(text), _) => account.block(&text),
-        ("error", _, Some(message)) => account.warn(&message),
-        // Codex reports a change of files only once, when the change is complete.
-        ("file_change", ..) => account.tool_call("file_change"),
-        _ => account.progress(),
+    fn completed(&mut self, item: Option<&RawValue>, account: &mut Account) {
+        let [kind, said, message] = members(item, ["type", "text", "message"]);
+        match (text(kind).as_deref(), text(said), text(message), item) {
+            (Some("agent_message"), Some(said), ..) => account.block(&said),
+            (Some("error"), _, Some(message), _) => account.warn(&message),
+            (Some("agent_message" | "error" | "reasoning" | "todo_list"), ..) => account.progress(),
+            (Some(tool), _, _, Some(item)) => self.tools.completed(tool, item, account),
+            (None, ..) | (.., None) => {}
+        }
     }
 }

@@ -5,8 +5,10 @@ use serde_json::value::RawValue;
 
 use super::super::account::{Account, EventVerdict, short};
 use super::super::listener::EventDialect;
-use super::super::said::AgentEnd;
+use super::super::raw::{member, members, result_text, some_text, text, value};
+use super::super::said::{AgentEnd, TokenUse};
 use super::super::stream::event;
+use super::super::tool::{LineChange, OPENCODE, RESULT_BYTES_MAX, ToolCallDetail, ToolCallKind, ToolCallResult, lines};
 
 #[derive(Debug, Default)]
 pub(in super::super) struct OpencodeEvents {
@@ -40,15 +42,9 @@ struct OpencodeLine {
 struct OpencodePart {
     text: Option<String>,
     tool: Option<String>,
-    state: Option<OpencodeState>,
     reason: Option<String>,
     tokens: Option<Tokens>,
     cost: Option<f64>,
-}
-
-#[derive(Deserialize)]
-struct OpencodeState {
-    error: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -89,7 +85,7 @@ impl EventDialect for OpencodeEvents {
         let part = line.part.as_ref().and_then(|part| serde_json::from_str::<OpencodePart>(part.get()).ok());
         match (line.kind.as_str(), part) {
             ("text", Some(OpencodePart { text: Some(text), .. })) => account.block(&text),
-            ("tool_use", Some(part)) => self.tool(part, account),
+            ("tool_use", Some(part)) => self.tool(part.tool.as_deref(), line.part.as_deref(), account),
             ("step_start", _) => {
                 self.last = Last::Step;
                 account.progress();
@@ -124,15 +120,22 @@ impl EventDialect for OpencodeEvents {
 impl OpencodeEvents {
     /// Counts a tool call. opencode reports a call only when the tool has ended, so the call of a tool that was killed
     /// is not counted.
-    fn tool(&mut self, part: OpencodePart, account: &mut Account) {
-        account.tool_call(part.tool.as_deref().unwrap_or("a tool"));
-        let error = part.state.and_then(|state| state.error).unwrap_or_default();
+    fn tool(&mut self, name: Option<&str>, part: Option<&RawValue>, account: &mut Account) {
+        let name = name.unwrap_or("a tool");
+        let [id, state] = members(part, ["callID", "state"]);
+        let call = ToolCallDetail::of(OPENCODE, name, id, member(state, "input"));
+        let kind = call.kind;
+        account.tool_call(name, call);
+        let error = text(member(state, "error")).unwrap_or_default();
         self.last = if error.contains("rejected permission") { Last::Refused } else { Last::Step };
+        if let (Some(id), Some(state)) = (some_text(id), state) {
+            account.tool_result(result(id, kind, state));
+        }
     }
 
     fn step_finish(&mut self, part: OpencodePart, account: &mut Account) {
         if let Some(tokens) = part.tokens {
-            account.add_tokens(tokens.sum());
+            account.add_tokens(tokens.used());
         }
         if let Some(cost) = part.cost {
             account.add_usd(cost);
@@ -148,11 +151,41 @@ impl OpencodeEvents {
 }
 
 impl Tokens {
-    fn sum(&self) -> u64 {
+    fn used(&self) -> TokenUse {
         let (read, write) = self.cache.as_ref().map_or((0, 0), |cache| (cache.read, cache.write));
-        let parts = [self.input, self.output, self.reasoning, read, write];
-        self.total.unwrap_or_else(|| parts.into_iter().fold(0, u64::saturating_add))
+        let input = [self.input, read, write].into_iter().fold(0, u64::saturating_add);
+        let used = TokenUse::apart(input, self.output.saturating_add(self.reasoning));
+        TokenUse { total: self.total.unwrap_or(used.total), ..used }
     }
+}
+
+fn result(id: String, kind: ToolCallKind, state: &RawValue) -> ToolCallResult {
+    let [status, output, error, metadata, time] =
+        members(Some(state), ["status", "output", "error", "metadata", "time"]);
+    let exit_code: Option<i32> = value(member(metadata, "exit"));
+    let ok = match (text(status).as_deref(), exit_code) {
+        (Some("error"), _) => Some(false),
+        (_, Some(code)) => Some(code == 0),
+        // A command without an exit code was killed, or its time was over.
+        (Some("completed"), None) if kind != ToolCallKind::Run => Some(true),
+        (Some(_) | None, None) => None,
+    };
+    let [start, end] = members(time, ["start", "end"]);
+    let ms = value::<u64>(end).and_then(|end| end.checked_sub(value(start)?));
+    let lines = changed_lines(kind, metadata, member(Some(state), "input"));
+    let text = result_text(error.or(output), RESULT_BYTES_MAX);
+    ToolCallResult { id: Some(id), ok, exit_code, ms, lines, text }
+}
+
+/// Counts the lines that were changed, from the patch in the data about an edit. For a new file, the input has all
+/// lines.
+fn changed_lines(kind: ToolCallKind, metadata: Option<&RawValue>, input: Option<&RawValue>) -> Option<LineChange> {
+    let [diff, exists] = members(metadata, ["diff", "exists"]);
+    if let Some(diff) = text(diff) {
+        return lines::of_patch(&diff);
+    }
+    let is_new = kind == ToolCallKind::Write && value(exists) == Some(false);
+    if is_new { text(member(input, "content")).map(|text| lines::of_new_file(&text)) } else { None }
 }
 
 fn failure(error: Option<OpencodeFailure>) -> AgentEnd {

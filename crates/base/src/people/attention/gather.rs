@@ -14,7 +14,7 @@ use engine::list::{
 use engine::task::{Task, TaskState};
 use engine::view::is_planned;
 use engine::workflow::WorkflowStatus;
-use engine::world::TaskIdNeed;
+use engine::world::{PutOffNeed, TaskIdNeed};
 use engine::{Actor, DecisionStop, Need, Timestamp, TypedQuestion as _, World};
 
 use super::blocks::{self, BlockedWork};
@@ -49,11 +49,17 @@ pub struct AttentionSurroundings {
 pub async fn gather(service: &Service, around: &AttentionSurroundings) -> Result<Vec<AttentionFact>, Error> {
     let now = service.now();
     let viewed = around.clone();
-    let mut facts = service.view(move |world| facts(world, &viewed, now)).await?;
+    let (mut facts, put_off) = service
+        .view(move |world| {
+            let put_off = world.ask(&PutOffNeed)?.clone();
+            Ok((facts(world, &viewed, now)?, put_off))
+        })
+        .await?;
     if !around.unaccepted.is_empty() {
         let cause = AttentionCause::SettingsChanged { changes: around.unaccepted.clone(), commit: None };
-        facts.push(AttentionFact { cause, task: None, since: now, behind: 0 });
+        facts.push(AttentionFact { cause, task: None, since: now, behind: 0, put_off_until: None });
     }
+    super::put_off::mark(&mut facts, &put_off, now);
     Ok(facts)
 }
 
@@ -112,14 +118,17 @@ fn of_task(
     cause: AttentionCause,
     since: Timestamp,
 ) -> Result<AttentionFact, DecisionStop> {
-    let Some(id) = task else { return Ok(AttentionFact { cause, task: None, since, behind: 0 }) };
+    let Some(id) = task else {
+        return Ok(AttentionFact { cause, task: None, since, behind: 0, put_off_until: None });
+    };
     let dependents = TaskIdNeed::Dependents(id);
     world.want([Need::Task(id), dependents.clone().into()])?;
     let task = world.task(id)?;
     // No task waits for a task that is done, so count dependents only for a task that is not done.
     let behind = if task.status().is_met() { 0 } else { world.ask(&dependents)?.len() };
     let label = TaskLabel { id, number: task.number, name: task.name.clone() };
-    Ok(AttentionFact { cause, task: Some(label), since, behind: u32::try_from(behind).unwrap_or(u32::MAX) })
+    let behind = u32::try_from(behind).unwrap_or(u32::MAX);
+    Ok(AttentionFact { cause, task: Some(label), since, behind, put_off_until: None })
 }
 
 fn slug(world: &World, actor: &Actor) -> Result<Option<String>, DecisionStop> {
@@ -270,7 +279,7 @@ fn condition(row: &Condition, ready: u32, deliveries: &[Delivery]) -> AttentionF
             AttentionCause::TipFailed { command: text("command"), branch: text("branch"), merged: texts("tasks") }
         }
     };
-    AttentionFact { cause, task: None, since: row.since, behind: 0 }
+    AttentionFact { cause, task: None, since: row.since, behind: 0, put_off_until: None }
 }
 
 fn finished(world: &World, row: &Delivery) -> Result<AttentionFact, DecisionStop> {

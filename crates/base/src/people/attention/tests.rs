@@ -13,7 +13,7 @@ const MINUTE: i64 = 60_000;
 
 fn fact(task: Option<(u32, &str)>, cause: AttentionCause) -> AttentionFact {
     let task = task.map(|(number, name)| TaskLabel { id: TaskId::FIRST, number, name: name.to_owned() });
-    AttentionFact { cause, task, since: Timestamp(NOW.0 - 12 * MINUTE), behind: 2 }
+    AttentionFact { cause, task, since: Timestamp(NOW.0 - 12 * MINUTE), behind: 2, put_off_until: None }
 }
 
 fn text(text: &str) -> String {

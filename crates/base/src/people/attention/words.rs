@@ -46,9 +46,11 @@ pub(super) fn item(fact: &AttentionFact, clock: &LocalClock) -> AttentionItem {
         detail: words.detail,
         acts: words.acts,
         task: fact.task.clone(),
+        subject: super::AttentionSubject::of(&fact.cause),
         since: fact.since,
         behind: fact.behind,
         stops_agents: kind.stops_agents(),
+        put_off_until: fact.put_off_until,
     }
 }
 

@@ -43,7 +43,7 @@ impl EndedRun<'_> {
         let skills = agents.map(skill).collect();
         let around = AttentionSurroundings { unaccepted: Vec::new(), skills, home: std::env::home_dir() };
         let mut facts = attention::gather(self.service, &around).await?;
-        facts.sort_by_key(|fact| (fact.cause.kind(), fact.since));
+        facts.sort_by_key(|fact| (fact.put_off_until.is_some(), fact.cause.kind(), fact.since));
         let (clock, mut needs) = (LocalClock::here(), Vec::new());
         for fact in facts {
             if self.is_own(&fact).await? {

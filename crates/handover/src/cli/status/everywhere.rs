@@ -93,12 +93,13 @@ fn text(states: &[ProjectState], width: usize) -> String {
         let head = cut(&format!("{}  {}", plain(&name), plain(&state.root.to_string_lossy())), width);
         lines.push(format!("{bold}{head}{bold:#}"));
         lines.push(format!("  {}", counts(items, work)));
-        for item in items.iter().take(ITEMS_SHOWN) {
+        let open: Vec<&AttentionItem> = items.iter().filter(|item| !item.is_put_off()).collect();
+        for item in open.iter().take(ITEMS_SHOWN) {
             let number = item.task.as_ref().map(|task| task.number.to_string()).unwrap_or_default();
             lines.push(cut(&format!("{number:>5}  {}", plain(&item.headline)), width));
         }
-        if items.len() > ITEMS_SHOWN {
-            lines.push(format!("       {} more", items.len() - ITEMS_SHOWN));
+        if open.len() > ITEMS_SHOWN {
+            lines.push(format!("       {} more", open.len() - ITEMS_SHOWN));
         }
         lines.push(String::new());
     }
@@ -108,13 +109,15 @@ fn text(states: &[ProjectState], width: usize) -> String {
     lines.join("\n").trim_end().to_owned() + "\n"
 }
 
-/// Returns the state of a project in one line: `2 need you, 1 running, 3 ready, 4 done today`.
+/// Returns the state of a project in one line: `2 need you, 1 put off, 1 running, 3 ready, 4 done today`.
 fn counts(items: &[AttentionItem], work: &Workload) -> String {
-    let need = match items.len() {
+    let put_off = items.iter().filter(|item| item.is_put_off()).count();
+    let need = match items.len() - put_off {
         0 => "nothing needs you".to_owned(),
         1 => "1 needs you".to_owned(),
         more => format!("{more} need you"),
     };
+    let need = if put_off == 0 { need } else { format!("{need}, {put_off} put off") };
     let can_start = work.ready.iter().filter(|row| row.after.is_empty()).count();
     let stalled = (!work.stalled.is_empty()).then(|| format!(", {} stalled", work.stalled.len()));
     let (running, done) = (work.running.len(), work.done.len());

@@ -34,6 +34,8 @@ pub(super) struct StatusScreen {
 impl StatusScreen {
     pub(super) fn text(&self, items: &[AttentionItem], work: &Workload) -> String {
         let bold = Style::new().bold();
+        let (put_off, items): (Vec<&AttentionItem>, Vec<&AttentionItem>) =
+            items.iter().partition(|item| item.is_put_off());
         let is_quiet = items.is_empty() && work.running.is_empty();
         let mut text = String::new();
         if is_quiet {
@@ -45,6 +47,10 @@ impl StatusScreen {
             for item in items {
                 text.push_str(&self.item(item));
             }
+            text.push('\n');
+        }
+        put_off.iter().for_each(|item| text.push_str(&self.put_off(item)));
+        if !put_off.is_empty() && !is_quiet {
             text.push('\n');
         }
         if !work.running.is_empty() {
@@ -86,6 +92,13 @@ impl StatusScreen {
         let parts = std::iter::once(note).filter(|note| !note.is_empty()).chain(commands);
         text.push_str(&self.wrapped(INDENT, INDENT, GAP, parts));
         text
+    }
+
+    /// Returns the line of an item that is put off: `Put off until 09:00  14  claude asks: Which port?`.
+    fn put_off(&self, item: &AttentionItem) -> String {
+        let until = item.put_off_until.and_then(|until| self.clock.ahead(until)).unwrap_or_default();
+        let number = item.task.as_ref().map(|task| format!("{:>2}  ", task.number)).unwrap_or_default();
+        format!("{}\n", cut(&format!("Put off until {until}  {number}{}", plain(&item.headline)), self.width))
     }
 
     fn running(&self, row: &RunningTask, widest: usize) -> String {

@@ -6,20 +6,13 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use base::ground::words;
 use base::people::task_choice::TaskPurpose;
-use base::project::task_extra::OWN_CHECKS;
 use clap::Args;
 use engine::id::WorkflowId;
-use engine::limits::{NAME_BYTES_MAX, TEXT_BYTES_MAX};
-use engine::list::{WorkflowFilter, WorkflowQuery};
-use engine::offer::OfferQuery;
-use engine::plan::PlanTask;
-use engine::workflow::WorkflowStatus;
-use engine::world::WorkflowIdNeed;
-use engine::{Caller, Command, Json, Reply};
-use handover::desk::{ToolOutcome, Visitor};
+use engine::limits::TEXT_BYTES_MAX;
+use handover::desk::{DeskAdder, NotAdded, ToolOutcome};
 use handover::office::Office;
-use wire::json::{Object, Value, object};
-use wire::lifecycle::ToolError;
+use wire::json::{Value, object};
+use work::add::{self, AddStop, AddedTask, SAME_NAMES_MAX, TaskWish};
 
 use super::super::run::run_ready;
 use super::super::{say, say_json, show, tools};
@@ -33,18 +26,6 @@ sentence in quotes. `-` reads one task from standard input, with as many lines a
 
 Below an agent this command adds tasks with the rights of that agent; only a person or a script starts them with --run or
 gives them a check of their own with --check.";
-
-/// The maximum number of ready tasks that are counted in one workflow. People do not need to know a higher number
-/// exactly.
-const READY_MAX: usize = 100;
-/// The maximum number of workflows in which ready tasks are counted.
-const WORKFLOWS_MAX: u32 = 100;
-/// The maximum number of tasks with the same name in one workflow. From the second task on, a number is added to the
-/// name, as in `Fix it (2)`.
-const SAME_NAMES_MAX: u32 = 100;
-/// The longest name of a task in characters. The name is the first line of the person's text. A longer line is cut, but
-/// the agent gets the full text.
-const NAME_CHARS_MAX: usize = 120;
 
 const CHOICE: ChoiceText<'_> = ChoiceText { command: "handover add … --after", nothing: "" };
 
@@ -77,29 +58,12 @@ pub(in crate::cli) struct AddArguments {
     json: bool,
 }
 
-/// A task that this command added to a workflow.
-struct AddedTask {
-    number: u32,
-    id: String,
-    name: String,
-}
-
-/// A task that is about to be added.
-#[derive(Debug, Clone, Copy)]
-struct NewTask<'a> {
-    workflow: WorkflowId,
-    name: &'a str,
-    description: Option<&'a str>,
-    asked: &'a AddArguments,
-    /// The names of the tasks that must be done before this task starts.
-    depends_on: &'a [String],
-}
-
 pub(super) async fn run(office: &Office, asked: &AddArguments) -> anyhow::Result<ExitCode> {
     let visitor = match tools::visitor(office, tools::NeedsAgent::Yes).await? {
         Ok(visitor) => visitor,
         Err(said) => return show::outcome("add", &ToolOutcome::Refused(said), asked.json, false),
     };
+    let adder = DeskAdder { desk: &office.desk, visitor: &visitor };
     let workflow = match &asked.to {
         Some(plan) => {
             let text = ChoiceText { command: "handover add … --to", ..CHOICE };
@@ -108,9 +72,9 @@ pub(super) async fn run(office: &Office, asked: &AddArguments) -> anyhow::Result
                 Err(code) => return Ok(code),
             }
         }
-        None => match list(office, &visitor).await? {
+        None => match adder.list().await {
             Ok(list) => list,
-            Err(said) => return show::outcome("add", &ToolOutcome::Refused(said), asked.json, false),
+            Err(not) => return not_added(not, asked.json),
         },
     };
     let mut depends_on = Vec::new();
@@ -128,17 +92,22 @@ pub(super) async fn run(office: &Office, asked: &AddArguments) -> anyhow::Result
         }
         depends_on.push(task.name);
     }
+    let (role, touches, checks) = (asked.role.clone(), asked.touches.clone(), asked.check.clone());
+    let wish = TaskWish { workflow, role, touches, depends_on, checks };
     let mut added = Vec::new();
     for text in &asked.texts {
         let text = if text == "-" { standard_input()? } else { text.clone() };
-        match add(office, &visitor, workflow, (asked, &depends_on), &text).await? {
+        match add::add(&adder, &wish, &text).await {
             Ok(task) => {
                 if !asked.json {
                     say(&numbered(task.number, &task.name))?;
                 }
                 added.push(task);
             }
-            Err(outcome) => return show::outcome("add", &outcome, asked.json, false),
+            Err(AddStop::Stopped(not)) => return not_added(not, asked.json),
+            Err(AddStop::TooManySameNames { name }) => {
+                anyhow::bail!("{SAME_NAMES_MAX} tasks have the name {}; choose another one", show::plain(&name))
+            }
         }
     }
     tell(office, asked, workflow, &added).await?;
@@ -148,143 +117,11 @@ pub(super) async fn run(office: &Office, asked: &AddArguments) -> anyhow::Result
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the standing list (the workflow for single tasks), and creates it when the store has none. A program that
-/// the runner started may not create it.
-async fn list(office: &Office, visitor: &Visitor) -> anyhow::Result<Result<WorkflowId, ToolError>> {
-    let service = office.desk.service();
-    if let Some(list) = service.ask(WorkflowIdNeed::Standing).await?.first() {
-        return Ok(Ok(*list));
+fn not_added(not: NotAdded, json: bool) -> anyhow::Result<ExitCode> {
+    match not {
+        NotAdded::Tool(outcome) => show::outcome("add", &outcome, json, false),
+        NotAdded::Error(error) => Err(error.into()),
     }
-    if visitor.seat.is_some() {
-        let problem =
-            "a turn of the runner started this command, and nobody has added a task to the list yet".to_owned();
-        return Ok(Err(wire::lifecycle::refusal(&engine::Refusal::NotPermitted { problem })));
-    }
-    match service.execute(caller(visitor), Command::OpenList).await {
-        Ok(Reply::ListOpened { workflow, .. }) => Ok(Ok(workflow)),
-        Ok(reply) => Err(base::Error::unexpected(&reply).into()),
-        Err(base::Error::Refused(refusal)) => Ok(Err(wire::lifecycle::refusal(&refusal))),
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// Returns the caller for the engine's commands that `handover add` executes itself, without a tool.
-fn caller(visitor: &Visitor) -> Caller {
-    Caller {
-        agent: visitor.agent,
-        session: visitor.session,
-        standing: visitor.standing,
-        principal: visitor.principal.clone(),
-        origin: visitor.origin.clone(),
-        ..Caller::with_rights(visitor.rights)
-    }
-}
-
-/// Adds one task. A task without checks of its own is added by the tool that agents use, so that the same rules hold
-/// for people and agents.
-async fn add(
-    office: &Office,
-    visitor: &Visitor,
-    workflow: WorkflowId,
-    (asked, depends_on): (&AddArguments, &[String]),
-    text: &str,
-) -> anyhow::Result<Result<AddedTask, ToolOutcome>> {
-    let (name, description) = name_and_description(text);
-    for number in 1..=SAME_NAMES_MAX {
-        let unique = if number == 1 { name.clone() } else { format!("{name} ({number})") };
-        let description = description.as_deref();
-        let task = NewTask { workflow, name: &unique, description, asked, depends_on };
-        let outcome = if asked.check.is_empty() {
-            call_tool(office, visitor, &task).await
-        } else {
-            add_checked(office, visitor, &task).await?
-        };
-        match outcome {
-            ToolOutcome::Done(reply) => {
-                let number = match reply.get("number") {
-                    Some(Value::Number(number)) => number.as_u64().and_then(|number| u32::try_from(number).ok()),
-                    Some(_) | None => None,
-                };
-                let id = reply.get("task_id").and_then(Value::as_text).unwrap_or_default().to_owned();
-                return Ok(Ok(AddedTask { number: number.unwrap_or_default(), id, name: unique }));
-            }
-            // Each task of a workflow needs its own name. The standing list stays open for years, so a person may use a
-            // name a second time. Then try the name with the next number.
-            ToolOutcome::Refused(said) if said.code == "DUPLICATE_TASK_NAME" => continue,
-            refused @ (ToolOutcome::Refused(_) | ToolOutcome::Failed(_) | ToolOutcome::UnknownTool) => {
-                return Ok(Err(refused));
-            }
-        }
-    }
-    anyhow::bail!("{SAME_NAMES_MAX} tasks have the name {}; choose another one", show::plain(&name))
-}
-
-/// Adds a task through the tool that agents use.
-async fn call_tool(office: &Office, visitor: &Visitor, task: &NewTask<'_>) -> ToolOutcome {
-    let NewTask { workflow, name, description, asked, depends_on } = *task;
-    let texts = |texts: &[String]| Value::List(texts.iter().map(|text| text.as_str().into()).collect());
-    let mut members: Object =
-        vec![("workflow_id".to_owned(), workflow.to_string().into()), ("name".to_owned(), name.into())];
-    members.extend(description.map(|text| ("description".to_owned(), text.into())));
-    members.extend(asked.role.as_deref().map(|role| ("role".to_owned(), role.into())));
-    if !depends_on.is_empty() {
-        members.push(("depends_on".to_owned(), texts(depends_on)));
-    }
-    if !asked.touches.is_empty() {
-        members.push(("touches".to_owned(), texts(&asked.touches)));
-    }
-    let arguments = Value::Object(members).to_string();
-    office.desk.call(visitor, "workflow_add_task", arguments.as_bytes(), None).await
-}
-
-/// Adds a task with checks of its own. Agents have no tool for this, because the checks run on the person's machine
-/// without a further question: a person who types a check accepts it.
-async fn add_checked(office: &Office, visitor: &Visitor, task: &NewTask<'_>) -> anyhow::Result<ToolOutcome> {
-    let NewTask { workflow, name, description, asked, depends_on } = *task;
-    let checks: Vec<Vec<String>> = asked.check.iter().map(|text| command_words(text)).collect();
-    let mut task = PlanTask::named(name);
-    task.description = description.map(str::to_owned);
-    task.role.clone_from(&asked.role);
-    task.depends_on = depends_on.to_vec();
-    task.touches.clone_from(&asked.touches);
-    task.extra = Some(Json::from(&serde_json::json!({ OWN_CHECKS: checks })));
-    let add = Command::AddTask { workflow, task: Box::new(task), after: None };
-    match office.desk.service().execute(caller(visitor), add).await {
-        Ok(Reply::TaskAdded { task, number, .. }) => {
-            Ok(ToolOutcome::Done(object([("task_id", task.to_string().into()), ("number", u64::from(number).into())])))
-        }
-        Ok(reply) => Err(base::Error::unexpected(&reply).into()),
-        Err(base::Error::Refused(refusal)) => Ok(ToolOutcome::Refused(wire::lifecycle::refusal(&refusal))),
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// Returns the words with which a command is started. If the text has characters that may be special in a shell, the
-/// words start a shell that runs the text.
-fn command_words(text: &str) -> Vec<String> {
-    let is_plain = |c: char| c.is_alphanumeric() || " -_./:=,+@%".contains(c);
-    if text.chars().all(is_plain) && !text.trim().is_empty() {
-        return text.split_whitespace().map(str::to_owned).collect();
-    }
-    vec!["sh".to_owned(), "-c".to_owned(), text.to_owned()]
-}
-
-/// Splits a person's text into the name and the description of a task. The name is the first line. If the name is not
-/// the full text, the description is the full text.
-fn name_and_description(text: &str) -> (String, Option<String>) {
-    let text = text.trim();
-    let first = text.lines().next().unwrap_or_default().trim();
-    let fits = first.chars().count() <= NAME_CHARS_MAX && first.len() < NAME_BYTES_MAX;
-    let name = if fits {
-        first.to_owned()
-    } else {
-        let cut: String = first.chars().take(NAME_CHARS_MAX - 1).collect();
-        // Cut the name of the task at a space, so that it does not end with half a word.
-        let cut = cut.rsplit_once(' ').map_or(cut.as_str(), |(words, _)| words);
-        format!("{cut}…")
-    };
-    let description = (name != text).then(|| text.to_owned());
-    (name, description)
 }
 
 fn standard_input() -> anyhow::Result<String> {
@@ -298,11 +135,11 @@ fn standard_input() -> anyhow::Result<String> {
 }
 
 async fn tell(office: &Office, asked: &AddArguments, workflow: WorkflowId, added: &[AddedTask]) -> anyhow::Result<()> {
-    let ready = ready(office).await?;
+    let ready = add::ready_count(office.desk.service()).await?;
     if asked.json && !asked.run {
         let row = |task: &AddedTask| {
             object([
-                ("task_id", task.id.as_str().into()),
+                ("task_id", task.id.to_string().into()),
                 ("number", u64::from(task.number).into()),
                 ("name", task.name.as_str().into()),
                 ("workflow_id", workflow.to_string().into()),
@@ -316,51 +153,4 @@ async fn tell(office: &Office, asked: &AddArguments, workflow: WorkflowId, added
         say(&format!("{} are ready. Start them: handover run", words::count(ready, "task")))?;
     }
     Ok(())
-}
-
-/// Returns the number of tasks that an agent could take now.
-async fn ready(office: &Office) -> anyhow::Result<usize> {
-    let service = office.desk.service();
-    let statuses = vec![WorkflowStatus::Ready, WorkflowStatus::InProgress];
-    let filter = WorkflowFilter { statuses, ..WorkflowFilter::default() };
-    let workflows = service.ask(WorkflowQuery { filter, after: None, offset: 0, limit: WORKFLOWS_MAX }).await?;
-    let mut ready = 0;
-    for workflow in workflows {
-        let ask =
-            OfferQuery { workflow: workflow.id, agent: None, include_failed: false, after: None, limit: READY_MAX };
-        ready += service.next_tasks(ask).await?.tasks.len();
-    }
-    Ok(ready)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_check_runs_in_a_shell_only_when_it_needs_one() {
-        for (text, words) in [
-            ("npm test", vec!["npm", "test"]),
-            ("  cargo test -p base --test=x ", vec!["cargo", "test", "-p", "base", "--test=x"]),
-            ("grep -q 'a b' x && true", vec!["sh", "-c", "grep -q 'a b' x && true"]),
-            ("test $HOME", vec!["sh", "-c", "test $HOME"]),
-        ] {
-            assert_eq!(command_words(text), words, "{text}");
-        }
-    }
-
-    #[test]
-    fn the_first_line_is_the_name_and_a_longer_text_is_the_description() {
-        let long = format!("{} end", "word ".repeat(40).trim_end());
-        let cut = format!("{}…", "word ".repeat(23).trim_end());
-        for (text, name, described) in [
-            ("Fix the login", "Fix the login", false),
-            ("  Fix the login \n", "Fix the login", false),
-            ("Fix the login\n\nIt forgets the page.", "Fix the login", true),
-            (long.as_str(), cut.as_str(), true),
-        ] {
-            let description = described.then(|| text.trim().to_owned());
-            assert_eq!(name_and_description(text), (name.to_owned(), description), "{text}");
-        }
-    }
 }

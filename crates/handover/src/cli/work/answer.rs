@@ -2,21 +2,16 @@
 
 use std::process::ExitCode;
 
-use base::people::answers;
 use base::people::task_choice::TaskPurpose;
 use clap::Args;
 use engine::Rights;
-use engine::list::MessageQuery;
 use handover::office::Office;
+use work::answer::{GivenAnswer, answer};
 
 use super::super::show::{plain, refused};
 use super::super::{say, say_json};
 use super::choose::{ChoiceText, chosen_task};
 use super::numbered;
-use super::send_back::agent_of;
-
-/// The number of a task's newest questions among which the command looks for an open question.
-const QUESTIONS_MAX: u32 = 50;
 
 const CHOICE: ChoiceText<'_> =
     ChoiceText { command: "handover answer", nothing: "No agent asks anything. Messages: handover inbox list" };
@@ -39,18 +34,14 @@ pub(super) async fn run(office: &Office, asked: &AnswerArguments) -> anyhow::Res
         Ok(task) => task,
         Err(code) => return Ok(code),
     };
-    let service = office.desk.service();
-    let questions = service.ask(MessageQuery::QuestionsOfTask { task: task.id, limit: QUESTIONS_MAX }).await?;
-    // Answer the oldest open question first, because the agent asked it first.
-    let Some(question) = questions.into_iter().rev().find(engine::inbox::Message::is_open_question) else {
-        eprintln!("{} asks nothing: it is {}.", numbered(task.number, &task.name).trim_start(), task.status());
-        return Ok(ExitCode::from(1));
-    };
     let text = asked.text.clone().unwrap_or_default();
-    let agent = agent_of(office, &task).await?;
-    match answers::answer(service, Rights::Person, question.id, text).await {
-        Ok(value) if asked.json => say_json(&value)?,
-        Ok(_) => {
+    match answer(office.desk.service(), Rights::Person, &task, text).await {
+        Ok(None) => {
+            eprintln!("{} asks nothing: it is {}.", numbered(task.number, &task.name).trim_start(), task.status());
+            return Ok(ExitCode::from(1));
+        }
+        Ok(Some(GivenAnswer { reply, .. })) if asked.json => say_json(&reply)?,
+        Ok(Some(GivenAnswer { agent, .. })) => {
             let agent = agent.map_or_else(|| "the agent".to_owned(), |agent| plain(&agent));
             say(&numbered(task.number, &format!("answered; {agent} continues with the next run")))?;
         }

@@ -4,23 +4,23 @@ use std::io::{IsTerminal as _, Write as _};
 use std::process::{ExitCode, Stdio};
 
 use anstyle::{AnsiColor, Color, Style};
-use base::people::delivered::{self, FinishedWork, short};
+use base::people::delivered::short;
 use base::people::task_choice::NamedWork;
 use clap::Args;
 use engine::delivery::DeliveryState;
-use git::GitProblem;
-use git::changes::{ChangeDiff, ChangeSummary, changes};
+use git::changes::ChangeDiff;
 use handover::office::Office;
 use spawn::{StartEnvironment, StartFolder};
 use wire::json::{Value, object};
 use wire::visible;
+use work::shown::{ShownWork, shown};
 
 use super::super::show::plain;
 use super::super::table::screen_width;
 use super::super::{say, say_json};
 use super::choose::{ChoiceText, chosen_work};
 use super::numbered;
-use super::site::WorkSite;
+use super::site::work_site;
 use super::stat::stat;
 
 pub(super) const HELP: &str = "\
@@ -28,8 +28,6 @@ The first lines say who did the work, from which commit it started, and whether 
 changed files and the diff. At a terminal the diff is shown with $PAGER; elsewhere it is printed as git prints it, so that
 `handover diff 1 | git apply` works.";
 
-/// The largest diff that is shown, in bytes. A longer diff is cut, because no person reads more.
-const DIFF_BYTES_MAX: usize = 16 << 20;
 /// The program that shows long texts when the environment variable `PAGER` is not set.
 const PAGER: &str = "less -FRX";
 
@@ -52,28 +50,18 @@ pub(in crate::cli) struct DiffArguments {
     json: bool,
 }
 
-/// The finished work of a task or plan, the two commits that are compared to show it, and the changes between these
-/// commits.
-#[derive(Debug)]
-pub(super) struct ShownWork {
-    pub(super) work: FinishedWork,
-    pub(super) changes: ChangeSummary,
-    pub(super) from: String,
-    pub(super) to: String,
-}
-
 pub(super) async fn run(office: &Office, asked: &DiffArguments) -> anyhow::Result<ExitCode> {
     let named = match chosen_work(office, asked.work.as_deref(), CHOICE).await? {
         Ok(named) => named,
         Err(code) => return Ok(code),
     };
-    let site = match WorkSite::find(office).await? {
+    let site = match work_site(office).await? {
         Ok(site) => site,
         Err(code) => return Ok(code),
     };
-    let shown = match shown(office, &site, &named).await? {
-        Ok(shown) => shown,
-        Err(code) => return Ok(code),
+    let Some(shown) = shown(&site, &named).await? else {
+        eprintln!("{}", without_work(&named));
+        return Ok(ExitCode::from(1));
     };
     if asked.name_only {
         shown.changes.list.iter().try_for_each(|file| say(&plain(&file.path)))?;
@@ -92,28 +80,6 @@ pub(super) async fn run(office: &Office, asked: &DiffArguments) -> anyhow::Resul
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the finished work of a task or a plan with its changes. If there is none, tells the person and returns the
-/// exit code.
-pub(super) async fn shown(
-    office: &Office,
-    site: &WorkSite,
-    named: &NamedWork,
-) -> anyhow::Result<Result<ShownWork, ExitCode>> {
-    let Some(work) = delivered::find(office.desk.service(), named).await? else {
-        eprintln!("{}", without_work(named));
-        return Ok(Err(ExitCode::from(1)));
-    };
-    let (mut from, mut to) = (work.work.base.clone(), work.work.commit.clone());
-    let mut found = changes(&site.git, &site.root, &from, &to).await;
-    // Git may have deleted the commits of the task's branch after the work was merged. Then show the commit of the
-    // merge, which has the same changes.
-    if let (Err(GitProblem::GitFailed { .. }), DeliveryState::Merged { before, commit, .. }) = (&found, &work.state) {
-        (from, to) = (before.clone(), commit.clone());
-        found = changes(&site.git, &site.root, &from, &to).await;
-    }
-    Ok(Ok(ShownWork { changes: found?, work, from, to }))
-}
-
 /// Returns the sentence that tells a person that a task or plan has no finished work.
 pub(super) fn without_work(named: &NamedWork) -> String {
     match named {
@@ -128,12 +94,6 @@ pub(super) fn without_work(named: &NamedWork) -> String {
             plain(&plan.name),
             plan.status.as_str().replace('_', " ")
         ),
-    }
-}
-
-impl ShownWork {
-    pub(super) async fn diff(&self, site: &WorkSite) -> Result<ChangeDiff, GitProblem> {
-        git::changes::diff(&site.git, &site.root, (&self.from, &self.to), DIFF_BYTES_MAX).await
     }
 }
 

@@ -5,12 +5,12 @@ use std::process::ExitCode;
 use base::people::delivered::FinishedWork;
 use git::land::push_branch;
 use wire::json::object;
+use work::WorkSite;
 
 use super::super::show::plain;
 use super::super::{say, say_json};
-use super::site::WorkSite;
 
-pub(super) async fn run(site: &WorkSite, works: &[FinishedWork], json: bool) -> anyhow::Result<ExitCode> {
+pub(super) async fn run(site: &WorkSite<'_>, works: &[FinishedWork], json: bool) -> anyhow::Result<ExitCode> {
     for work in works {
         let target = work.work.base_branch.as_deref();
         let pushed = match push_branch(&site.git, &site.root, &work.work.branch, (None, target)).await {

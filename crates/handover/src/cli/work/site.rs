@@ -1,53 +1,36 @@
-//! Finds the repository that holds the work of the tasks, and decides who the caller of a command is.
+//! Opens the repository that holds the work of the tasks, and decides who the caller of a command is.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
-use base::project::trust;
 use engine::Caller;
-use engine::id::TaskId;
-use git::Git;
 use handover::office::Office;
 use handover::person;
-use runner::attempt::slot_owner::RunnerSlots;
-use runner::claim::open;
+use work::journal::LandingSite;
+use work::{NoWorkSite, WorkSite};
 
 use super::super::init::NO_REPOSITORY;
 
-/// The repository of the project, and its slots: the worktrees in which agents work.
-#[derive(Debug)]
-pub(super) struct WorkSite {
-    pub(super) git: Git,
-    pub(super) root: PathBuf,
-    pub(super) slots: RunnerSlots,
+/// Finds the repository of the project. If there is none, tells the person and returns the exit code.
+pub(super) async fn work_site(office: &Office) -> anyhow::Result<Result<WorkSite<'_>, ExitCode>> {
+    Ok(WorkSite::find(office.run_site()).await?.map_err(without_site))
 }
 
-impl WorkSite {
-    /// Finds the repository of the project. If there is none, tells the person and returns the exit code.
-    pub(super) async fn find(office: &Office) -> anyhow::Result<Result<Self, ExitCode>> {
-        let Some(root) = office.place.root.clone() else {
-            eprintln!("There is no project here. Run this command in the folder of your project.");
-            return Ok(Err(ExitCode::from(2)));
-        };
-        let git = Git::default();
-        let data = base::project::place::data_folder();
-        let settings = trust::basics(&root, data.as_deref()).context("read the settings")?;
-        let store = base::project::place::absolute(&office.place.store);
-        let slots = open::slots(&git, &root, settings.worktrees.as_deref(), &store).await?;
-        let Some(slots) = slots else {
-            eprintln!("{NO_REPOSITORY}");
-            return Ok(Err(ExitCode::from(2)));
-        };
-        Ok(Ok(Self { git, root, slots }))
-    }
+/// Opens the repository of the project for a command that changes work in git. If there is none, tells the person and
+/// returns the exit code.
+pub(super) async fn landing_site(office: &Office) -> anyhow::Result<Result<LandingSite<'_>, ExitCode>> {
+    let caller = operator(office).await?;
+    Ok(LandingSite::open(office.run_site(), caller).await?.map_err(without_site))
+}
 
-    /// Frees the slot (the worktree) in which an attempt (one claim of a task) was worked on, so that another task can
-    /// use it. The work stays in git on its branch.
-    pub(super) async fn free_slot(&self, task: TaskId, attempt: u32) -> anyhow::Result<()> {
-        let _saved = self.slots.pool.free(&self.git, &self.root, &self.slots.owner(task, attempt)).await?;
-        Ok(())
+/// Tells the person that there is no repository, and returns the exit code.
+pub(super) fn without_site(none: NoWorkSite) -> ExitCode {
+    match none {
+        NoWorkSite::NoProject => {
+            eprintln!("There is no project here. Run this command in the folder of your project.");
+        }
+        NoWorkSite::NoRepository => eprintln!("{NO_REPOSITORY}"),
     }
+    ExitCode::from(2)
 }
 
 /// Returns the caller of a command that a person or a person's script runs.

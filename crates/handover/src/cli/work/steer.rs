@@ -5,11 +5,9 @@ use std::process::ExitCode;
 
 use base::people::task_choice::TaskPurpose;
 use clap::Args;
-use engine::Command;
-use engine::command::Target;
-use engine::task::Status;
 use handover::office::Office;
 use wire::json::object;
+use work::steer::{self, SteerEnd};
 
 use super::super::show::refused;
 use super::super::{say, say_json};
@@ -41,14 +39,12 @@ pub(super) async fn retry(office: &Office, asked: &RetryArguments) -> anyhow::Re
         Ok(task) => task,
         Err(code) => return Ok(code),
     };
-    if !matches!(task.status(), Status::Blocked | Status::Failed) {
+    let retried = steer::retry(office.desk.service(), operator(office).await?, &task).await;
+    if let Ok(SteerEnd::NotNow) = retried {
         let name = numbered(task.number, &task.name);
         eprintln!("{} is {}; only a blocked or failed task is retried.", name.trim_start(), task.status());
         return Ok(ExitCode::from(1));
     }
-    let to = Target::Pending { reason: Some("retried by a person".to_owned()) };
-    let caller = operator(office).await?;
-    let retried = office.desk.service().execute(caller, Command::Move { task: task.id, attempt: None, to }).await;
     told(retried, task.number, "open again. Start it: handover run", asked.json)
 }
 
@@ -58,21 +54,16 @@ pub(super) async fn stop(office: &Office, asked: &StopArguments) -> anyhow::Resu
         Ok(task) => task,
         Err(code) => return Ok(code),
     };
-    if task.holder().is_none() {
+    let stopped = steer::stop(office.desk.service(), operator(office).await?, &task).await;
+    if let Ok(SteerEnd::NotNow) = stopped {
         let name = numbered(task.number, &task.name);
         eprintln!("Nobody works on {}: it is {}.", name.trim_start(), task.status());
         return Ok(ExitCode::from(1));
     }
-    let reason = Some("stopped by a person".to_owned());
-    let caller = operator(office).await?;
-    // Releasing the task takes it away from the runner. The runner notices this, and ends the agent's program and all
-    // processes below it.
-    let command = Command::Release { task: task.id, attempt: Some(task.attempt), reason };
-    let stopped = office.desk.service().execute(caller, command).await;
     told(stopped, task.number, "stopped; the task is open again", asked.json)
 }
 
-fn told(result: Result<engine::Reply, base::Error>, number: u32, text: &str, json: bool) -> anyhow::Result<ExitCode> {
+fn told(result: Result<SteerEnd, base::Error>, number: u32, text: &str, json: bool) -> anyhow::Result<ExitCode> {
     match result {
         Ok(_) if json => say_json(&object([("success", true.into()), ("task", u64::from(number).into())]))?,
         Ok(_) => say(&numbered(number, text))?,

@@ -2,47 +2,30 @@
 
 use std::process::ExitCode;
 
-use base::people::delivered::{self, short};
-use engine::Caller;
-use engine::delivery::{DeliveryState, DeliveryStatus};
-use git::land::{LandingRecord, LandingRefusal, LandingResult, undo_landing};
-use handover::office::Office;
+use base::people::delivered::short;
 use wire::json::object;
+use work::journal::{LandingLock, LandingSite};
+use work::undo::{UndoEnd, undo};
 
-use super::super::show::{plain, refused};
+use super::super::show::plain;
 use super::super::{say, say_json};
-use super::record::{LandingAct, LandingJournal, waits};
-use super::site::WorkSite;
+use super::landing_words::title;
+use super::refused_work;
 
-/// Undoes the last merge. The caller must hold the lock that allows one merge at a time.
-pub(super) async fn run(
-    office: &Office,
-    site: &WorkSite,
-    (caller, journal): (&Caller, &LandingJournal),
-    json: bool,
-) -> anyhow::Result<ExitCode> {
-    let last = delivered::last_merged(office.desk.service()).await?;
-    let Some((work, record)) = last.and_then(|work| {
-        let DeliveryState::Merged { into, before, commit, .. } = work.state.clone() else { return None };
-        let record = LandingRecord { target: into, before, after: commit, work: work.work.branch.clone() };
-        Some((work, record))
-    }) else {
-        eprintln!("There is no merge to undo.");
-        return Ok(ExitCode::from(1));
-    };
-    journal.begin(work.subject, LandingAct::Undo, &record)?;
-    match undo_landing(&site.git, &site.root, &record).await? {
-        LandingResult::Done(_) => {}
-        LandingResult::Refused(refusal) => {
-            journal.end(work.subject)?;
-            eprintln!("{}", told(&refusal));
+/// Undoes the last merge.
+pub(super) async fn run(landing: &LandingSite<'_>, lock: &LandingLock, json: bool) -> anyhow::Result<ExitCode> {
+    let (work, record) = match undo(landing, lock).await {
+        Ok(UndoEnd::Done { work, record }) => (work, record),
+        Ok(UndoEnd::Nothing) => {
+            eprintln!("There is no merge to undo.");
             return Ok(ExitCode::from(1));
         }
-    }
-    if let Err(error) = waits(office, caller, work.subject, DeliveryStatus::Merged).await {
-        return refused("merge", error, json);
-    }
-    journal.end(work.subject)?;
+        Ok(UndoEnd::Refused(refusal)) => {
+            eprintln!("Nothing was undone: {refusal}");
+            return Ok(ExitCode::from(1));
+        }
+        Err(error) => return refused_work("merge", error, json),
+    };
     if json {
         say_json(&object([
             ("success", true.into()),
@@ -52,12 +35,7 @@ pub(super) async fn run(
         ]))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let (target, name, argument) = (plain(&record.target), plain(&work.name), work.argument());
-    let task = work.number.map_or(name.clone(), |number| format!("{number} {name}"));
+    let (target, task, argument) = (plain(&record.target), title(&work), work.argument());
     say(&format!("{target} is back at {}. {task} waits again: handover merge {argument}", short(&record.before)))?;
     Ok(ExitCode::SUCCESS)
-}
-
-fn told(refusal: &LandingRefusal) -> String {
-    format!("Nothing was undone: {refusal}")
 }

@@ -11,10 +11,11 @@ use git::slot::{SlotInfo, SlotReset, SlotUse};
 use handover::office::Office;
 use runner::attempt::slot_owner::SlotOwner;
 use wire::json::{Value, object};
+use work::WorkSite;
 
 use super::super::show::{plain, table};
 use super::super::{say, say_json};
-use super::site::WorkSite;
+use super::site::work_site;
 
 pub(in crate::cli) const COLUMNS: [&str; 5] = ["worktree", "status", "task", "since_at", "path"];
 
@@ -57,7 +58,7 @@ struct OwnerName {
 }
 
 pub(super) async fn run(office: &Office, verb: &WorktreeVerb) -> anyhow::Result<ExitCode> {
-    let site = match WorkSite::find(office).await? {
+    let site = match work_site(office).await? {
         Ok(site) => site,
         Err(code) => return Ok(code),
     };
@@ -67,7 +68,7 @@ pub(super) async fn run(office: &Office, verb: &WorktreeVerb) -> anyhow::Result<
     }
 }
 
-async fn list(office: &Office, site: &WorkSite, json: bool) -> anyhow::Result<ExitCode> {
+async fn list(office: &Office, site: &WorkSite<'_>, json: bool) -> anyhow::Result<ExitCode> {
     let slots = site.slots.pool.list()?;
     let mut rows = Vec::new();
     for slot in &slots {
@@ -104,7 +105,7 @@ fn status(slot: &SlotInfo) -> &'static str {
 }
 
 /// Returns the name of the work to which a worktree belongs. Returns `None` for a free worktree.
-async fn owner(office: &Office, site: &WorkSite, slot: &SlotInfo) -> anyhow::Result<Option<OwnerName>> {
+async fn owner(office: &Office, site: &WorkSite<'_>, slot: &SlotInfo) -> anyhow::Result<Option<OwnerName>> {
     let Some(name) = slot.record.used.owner() else { return Ok(None) };
     let text = |text: &str| Ok(Some(OwnerName { number: None, text: text.to_owned() }));
     match site.slots.owner_named(name) {
@@ -124,7 +125,7 @@ async fn of_task(office: &Office, id: TaskId) -> anyhow::Result<OwnerName> {
     }
 }
 
-async fn reset(office: &Office, site: &WorkSite, asked: &ResetArguments) -> anyhow::Result<ExitCode> {
+async fn reset(office: &Office, site: &WorkSite<'_>, asked: &ResetArguments) -> anyhow::Result<ExitCode> {
     let slots = site.slots.pool.list()?;
     let free: Vec<u32> =
         slots.iter().filter(|slot| slot.record.used == SlotUse::Free).map(|slot| slot.number).collect();

@@ -106,14 +106,22 @@ async fn each_task_tells_its_holder_its_turn_and_what_it_cost() {
         end: TurnEnd::Finished,
         reason: None,
         conversation: None,
-        spent: Spent { usd_micros: Some(5), tokens: Some(7), ms: 2_500, turns: 1 },
+        spent: Spent {
+            usd_micros: Some(5),
+            tokens: Some(7),
+            tokens_in: Some(4),
+            tokens_out: Some(3),
+            ms: 2_500,
+            turns: 1,
+        },
         tool_calls: 1,
         stream: None,
         verdict: None,
+        model: None,
     };
     scene.run(Command::EndTurn { turn: first, ended: Box::new(ended) }).await;
     let second = scene.turn().await;
-    let spent = json!({"usd_micros": 5, "tokens": 7, "seconds": 2, "turns": 1});
+    let spent = json!({"usd_micros": 5, "tokens": 7, "tokens_in": 4, "tokens_out": 3, "seconds": 2, "turns": 1});
     let nothing = json!({"usd_micros": null, "tokens": null, "seconds": 0, "turns": 0});
     let (one, two, agent) = (scene.tasks[0].to_string(), scene.tasks[1].to_string(), scene.agent.to_string());
     let found = scene.status().await;

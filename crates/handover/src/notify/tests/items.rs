@@ -1,7 +1,9 @@
 //! Tests of notices about things that need a person. The tests move the clock themselves.
 
+use base::people::attention::{self, AttentionSurroundings};
 use engine::Json;
 use engine::condition::ConditionKind;
+use engine::put_off::ItemDelay;
 
 use super::*;
 
@@ -19,6 +21,16 @@ impl NotifyScene {
             detail: Json::from_stored("{}".to_owned()),
         };
         self.service.execute(Caller::with_rights(Rights::Runner), set).await.unwrap();
+    }
+
+    /// Puts off all items for this number of seconds.
+    async fn put_off(&self, seconds: i64) {
+        let facts = attention::gather(&self.service, &AttentionSurroundings::default()).await.unwrap();
+        for item in attention::items(&facts, &LocalClock::here_at(self.service.now())) {
+            let until = Some(Timestamp(self.service.now().0 + seconds * 1_000));
+            let put_off = Command::PutOff(ItemDelay { item: item.name, until });
+            self.service.execute(Caller::with_rights(Rights::Person), put_off).await.unwrap();
+        }
     }
 
     /// Returns the notices that arrived: the type and the text of each.
@@ -150,4 +162,24 @@ async fn a_notice_program_gets_the_variables_that_the_settings_pass() {
     let names: Vec<&str> = seen.lines().filter_map(|line| Some(line.split_once('=')?.0)).collect();
     assert!(names.contains(&"CARGO_MANIFEST_DIR") && names.contains(&"PATH"), "{names:?}");
     assert!(!names.contains(&"HOME") && !names.contains(&"CARGO_PKG_NAME"), "{names:?}");
+}
+
+#[tokio::test]
+async fn an_item_that_is_put_off_is_told_when_its_time_is_over() {
+    let scene = NotifyScene::new(KEEPS).await;
+    scene.trust();
+    let notifier = scene.notifier();
+    scene.rests("codex").await;
+    assert_eq!(notifier.tell_items().await.unwrap(), 1);
+    scene.put_off(3_600).await;
+    scene.pass(120);
+    scene.rests("gemini").await;
+    assert_eq!(notifier.tell_items().await.unwrap(), 1, "the other item is told");
+    scene.pass(3_479);
+    assert_eq!(notifier.tell_items().await.unwrap(), 0, "the time is not over");
+    scene.pass(1);
+    assert_eq!((notifier.tell_items().await.unwrap(), notifier.tell_items().await.unwrap()), (1, 0));
+    let told = ["codex is not logged in", "gemini is not logged in", "codex is not logged in"];
+    let told = scene.heard().into_iter().zip(told).map(|(heard, expected)| (heard.1, expected));
+    assert!(told.clone().all(|(heard, expected)| heard.contains(expected)), "{:?}", told.collect::<Vec<_>>());
 }

@@ -2,6 +2,7 @@
 //! context (the shared knowledge about the project) and approvals, with their parameters.
 
 use engine::approval::ApprovalStatus;
+use engine::id::TurnId;
 use engine::list::{
     ApprovalQuery, RunnerQuery, SectionChangeQuery, SectionQuery, SpentQuery, TurnQuery, VerificationQuery, Whose,
 };
@@ -19,6 +20,12 @@ pub(super) fn turns(query: &TurnQuery) -> Statement {
                 Whose::Workflow(workflow) => (sql::TURNS_OF_WORKFLOW, text(workflow)),
             };
             Statement::new(sql, [key, time, id, (*limit).into()])
+        }
+        TurnQuery::Started { from, until, before: place, limit } => {
+            // The position before all turns of the time `until` leaves these turns out, because `until` is exclusive.
+            let end = (*until, TurnId::FIRST);
+            let [time, id] = before(Some(&place.map_or(end, |place| place.min(end))));
+            Statement::new(sql::TURNS_STARTED, [(*from).into(), time, id, (*limit).into()])
         }
         TurnQuery::Running { runner, limit } => Statement::new(sql::TURNS_RUNNING, [runner.into(), (*limit).into()]),
     }
