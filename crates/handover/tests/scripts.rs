@@ -163,9 +163,13 @@ fn tested(failing: &str) -> (Output, Vec<String>) {
     }
     // These programs fail, as on a machine that has neither Node.js nor Python. So `scripts/test` skips the tests of
     // the TypeScript and Python clients.
-    for name in ["node", "npm", "python3"] {
+    for name in ["node", "python3"] {
         script(&bin.join(name), "#!/bin/sh\nexit 1\n");
     }
+    // This npm installs a TypeScript compiler that accepts everything, and nothing else.
+    let npm = "#!/bin/sh\n[ \"$1\" = ci ] || exit 1\nmkdir -p \"$3/node_modules/.bin\"\n\
+               printf '#!/bin/sh\\nexit 0\\n' >\"$3/node_modules/.bin/tsc\"\nchmod 755 \"$3/node_modules/.bin/tsc\"\n";
+    script(&bin.join("npm"), npm);
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
     let mut command = program("scripts/test");
     let output = command.env("PATH", path).env("CARGO_TARGET_DIR", folder.path().join("target")).output().unwrap();

@@ -172,12 +172,14 @@ fn skills(folder: &Path, problems: &mut Vec<String>) -> Vec<Skill> {
 }
 
 /// Finds the program of an agent. A name with `/` is a path from the root of the project; another name is looked up in
-/// the folders of `path`, the value of `PATH`.
+/// the folders of `path`, the value of `PATH`. Relative folders are skipped, because a repository could bring a program
+/// there.
 pub fn find_agent_program(root: &Path, program: &str, path: Option<&std::ffi::OsStr>) -> Option<PathBuf> {
     if program.contains('/') {
         return Some(root.join(program)).filter(|path| is_program(path));
     }
-    std::env::split_paths(path?).map(|folder| folder.join(program)).find(|path| is_program(path))
+    let folders = std::env::split_paths(path?).filter(|folder| folder.is_absolute());
+    folders.map(|folder| folder.join(program)).find(|path| is_program(path))
 }
 
 #[cfg(test)]

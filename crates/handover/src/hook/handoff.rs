@@ -120,7 +120,7 @@ impl StoppedSession<'_> {
     }
 
     /// Executes the effects of a handoff (the agent's report) and further commands in one commit. Returns no replies
-    /// when an earlier run of the hook already applied the same handoff. `work` is the state of the completed work,
+    /// when an earlier run of this Stop hook already applied the same handoff. `work` is the state of the completed work,
     /// which the engine compares with the state that a review saw.
     async fn execute(
         &self,

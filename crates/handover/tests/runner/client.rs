@@ -96,7 +96,8 @@ impl Drop for StdioAgent {
     /// Kills the client and the server when a test fails. A server that `SIGSTOP` has stopped would not end when its
     /// pipe is closed.
     fn drop(&mut self) {
-        if self.input.take().is_some() {
+        // Hold the pipe until the processes are killed. A server whose pipe is closed first would end by itself.
+        if let Some(_open) = self.input.take() {
             for pid in [self.server, self.client.id()] {
                 let pid = rustix::process::Pid::from_raw(i32::try_from(pid).unwrap());
                 let _gone = pid.map(|pid| rustix::process::kill_process(pid, rustix::process::Signal::KILL));

@@ -8,7 +8,7 @@ use std::time::Duration;
 use rustix::process::{Pid, getpid, test_kill_process};
 use tokio::time::Instant;
 
-/// The pause between two attempts to take a lock that the programs of a killed process still hold.
+/// The pause between two attempts to take a lock. Programs that a killed process had started may still hold it.
 const PAUSE: Duration = Duration::from_millis(50);
 /// The maximum number of bytes that are read from a lock file. A process id, which is the content of the file, is
 /// shorter.

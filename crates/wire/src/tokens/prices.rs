@@ -82,8 +82,8 @@ pub fn file_text(prices: &PriceTable) -> String {
     prices.chunks(LINE_PRICES).flat_map(|line| line.iter().map(character).chain(['\n'])).collect()
 }
 
-/// An odd factor of the hash that selects the shared price of a sequence of letters. Only low bits of the product are
-/// used, so an overflow does no harm.
+/// The factor with which letters are multiplied to find the row of their price. Many sequences of letters share one row.
+/// The factor is an odd number, so that all rows are used. Only low bits of the product count, so an overflow does no harm.
 const SPREAD: usize = 40_503;
 
 /// Calls `add` with the index, in the price table, of each price of a letter. The prices depend on the letter and on
