@@ -1,16 +1,27 @@
 //! Tests the ways in which a person can name a task, a plan or an agent.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use engine::command::{CreateWorkflow, Register};
 use engine::plan::PlanTask;
-use engine::{Caller, Command, Reply, Rights};
+use engine::{Caller, Command, Reply, Rights, Timestamp};
 
 use super::*;
-use crate::ground::clock::SystemClock;
+use crate::ground::clock::Clock;
+
+/// A clock that is a millisecond later at each look, so that no two things are made at the same time.
+#[derive(Debug, Default)]
+struct SteppingClock(AtomicI64);
+
+impl Clock for SteppingClock {
+    fn now(&self) -> Timestamp {
+        Timestamp(1_700_000_000_000 + self.0.fetch_add(1, Ordering::Relaxed))
+    }
+}
 
 async fn service() -> Service {
-    let service = Service::new(store::open("memory:", 1).await.unwrap(), Arc::new(SystemClock));
+    let service = Service::new(store::open("memory:", 1).await.unwrap(), Arc::new(SteppingClock::default()));
     for (plan, tasks) in [("Login", &["Fix the form", "Fix"][..]), ("Logout", &["Docs", "7"][..])] {
         let person = || Caller::with_rights(Rights::Person);
         let made = service.execute(person(), Command::CreateWorkflow(CreateWorkflow::named(plan))).await.unwrap();
@@ -18,9 +29,9 @@ async fn service() -> Service {
         let tasks = tasks.iter().map(|name| PlanTask::named(*name)).collect();
         service.set_plan(person(), workflow, "s".to_owned(), tasks).await.unwrap();
     }
-    for name in ["amy", "amy", "bob"] {
+    for (number, name) in ["amy", "amy", "bob"].into_iter().enumerate() {
         let register = Command::Register(Register::named(name, "test"));
-        let session = format!("se_00000000000{}", service.now().0 % 10).parse().ok();
+        let session = format!("se_00000000000{number}").parse().ok();
         let caller = Caller { session, ..Caller::with_rights(Rights::Agent) };
         service.execute(caller, register).await.unwrap();
     }
