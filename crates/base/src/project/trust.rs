@@ -126,7 +126,7 @@ impl TrustView {
 /// Reads the settings of a project and finds which of them take effect. `data` is the user's data folder, which has the
 /// accepted settings.
 ///
-/// Where no file has a value (agents, setup, check), the detected value that a person accepted before is used. Use
+/// If no file has a value (agents, setup, check), the detected value that a person accepted before is used. Use
 /// `view_with` to include values that were detected now.
 pub fn view(root: &Path, data: Option<&Path>) -> Result<TrustView, Untrusted> {
     look(root, data, None)

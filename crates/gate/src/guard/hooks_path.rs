@@ -67,7 +67,7 @@ fn read(file: &Path, depth: usize, heard: &mut impl FnMut(&str, &str)) {
         let mut line = line.trim();
         if let Some(after) = line.strip_prefix('[') {
             let Some((header, rest)) = after.split_once(']') else { continue };
-            // The section of `[includeIf "gitdir:~/work/"]` is `includeif`.
+            // The section of `[includeIf "gitdir:~/team/"]` is `includeif`.
             section = header.split(['"', ' ', '\t']).next().unwrap_or_default().to_ascii_lowercase();
             line = rest.trim();
         }

@@ -7,13 +7,14 @@ use axum::extract::{Path, RawQuery, State};
 use axum::response::Response;
 use engine::approval::{Approval, ApprovalDecision, ApprovalStatus, Via};
 use engine::id::ApprovalId;
-use engine::token::Scope;
+use engine::token::{AccessTokenKind, Scope};
 use engine::{Caller, Refusal, Timestamp};
 use http::StatusCode;
 use wire::json::{Object, Value, object};
 
+use super::HttpState;
+use super::fields::BodyFields;
 use super::problem::{HttpProblem, invalid, json, named};
-use super::{HttpState, intake};
 use crate::desk::Visitor;
 use base::people::approvals;
 use base::service::Service;
@@ -142,22 +143,27 @@ fn may_decide(scope: Scope) -> Result<(), HttpProblem> {
 pub(super) async fn decide(
     State(shared): State<HttpState>,
     Extension(scope): Extension<Scope>,
-    Extension(visitor): Extension<Visitor>,
+    (Extension(visitor), Extension(kind)): (Extension<Visitor>, Extension<AccessTokenKind>),
     Path((text, verb)): Path<(String, String)>,
     body: Body,
 ) -> Result<Response, HttpProblem> {
     may_decide(scope)?;
-    let given = GivenDecision::read(&intake::whole(body, wire::document::BYTES_MAX).await?)?;
+    let fields = BodyFields::read(body, &["reason", "fingerprint"]).await?;
     let approval = id(&text)?;
-    if let Some(fingerprint) = &given.fingerprint {
-        let shown = approvals::show(shared.desk.service(), approval).await;
-        let shown = shown.map_err(|error| HttpProblem::fault(&error))?;
+    let shown = fields.some_text("fingerprint")?;
+    let is_browser = matches!(kind, AccessTokenKind::BrowserKey { .. });
+    if is_browser && verb == "approve" && shown.is_none() {
+        return Err(invalid("`fingerprint` is required: a page approves only the request that it showed"));
+    }
+    if let Some(fingerprint) = shown {
+        let kept = approvals::show(shared.desk.service(), approval).await;
+        let kept = kept.map_err(|error| HttpProblem::fault(&error))?;
         // A page sends the fingerprint of the request that it showed. The person decides about nothing else.
-        if shown.fingerprint != *fingerprint {
+        if kept.fingerprint != fingerprint {
             return Err(HttpProblem::refused(wire::lifecycle::refusal(&Refusal::FingerprintMismatch { approval })));
         }
     }
-    let decision = match (verb.as_str(), given.reason) {
+    let decision = match (verb.as_str(), fields.some_text("reason")?) {
         ("approve", None) => ApprovalDecision::Approve,
         ("approve", Some(_)) => return Err(invalid("`reason` is not allowed when you approve; leave it out")),
         ("reject", Some(reason)) => ApprovalDecision::Reject { reason },
@@ -179,40 +185,4 @@ pub(super) async fn decide(
     let status = approvals::decide_as(shared.desk.service(), caller, approval, decision).await;
     let status = status.map_err(|error| HttpProblem::fault(&error))?;
     Ok(json(&object([("success", true.into()), ("status", status.as_str().into())])))
-}
-
-/// The body of a decision: `{}`, `{"reason": …}` and `{"fingerprint": …}`, or both fields.
-#[derive(Debug, Default)]
-struct GivenDecision {
-    reason: Option<String>,
-    /// The fingerprint of the request that the person saw. `None` when the caller did not say it.
-    fingerprint: Option<String>,
-}
-
-impl GivenDecision {
-    /// Reads a request body. An empty body has neither field.
-    fn read(body: &[u8]) -> Result<Self, HttpProblem> {
-        if body.is_empty() {
-            return Ok(Self::default());
-        }
-        let text = std::str::from_utf8(body).map_err(|_| invalid("the body is not UTF-8"))?;
-        let node = wire::json::parse_object(text)
-            .map_err(|error| invalid(format!("the body is not a JSON object: {error}")))?;
-        let Value::Object(members) = node.to_value() else { return Ok(Self::default()) };
-        let mut found = Self::default();
-        for (name, value) in members {
-            match (name.as_str(), value) {
-                ("reason", Value::Text(reason)) => found.reason = Some(reason),
-                ("fingerprint", Value::Text(fingerprint)) => found.fingerprint = Some(fingerprint),
-                ("reason" | "fingerprint", Value::Null) => {}
-                ("reason" | "fingerprint", _) => return Err(invalid(format!("`{name}` must be a text"))),
-                (other, _) => {
-                    return Err(invalid(format!(
-                        "`{other}` is not a field of this request; the fields are `reason` and `fingerprint`"
-                    )));
-                }
-            }
-        }
-        Ok(found)
-    }
 }

@@ -224,7 +224,7 @@ fn approvals() -> Vec<(String, Value)> {
     ] {
         let wanted = object([
             ("type", "object".into()),
-            ("properties", object([("reason", text())])),
+            ("properties", object([("reason", text()), ("fingerprint", text())])),
             ("additionalProperties", false.into()),
         ]);
         let post = object([

@@ -101,8 +101,11 @@ fn a_person_decides_and_nobody_else() {
         assert_eq!((answer.status, answer.code().as_str()), (404, "APPROVAL_NOT_FOUND"), "{nothing}");
         assert!(answer.text().contains(&format!("Approval not found: {nothing}")), "{}", answer.text());
     }
+    let other = post(&team, "person", &format!("{one}/approve"), &json!({"fingerprint": "of another request"}));
+    assert_eq!((other.status, other.code().as_str()), (409, "FINGERPRINT_MISMATCH"));
     assert_eq!(status(&team), "paused", "nothing of that decided");
-    let answer = post(&team, "person", &format!("{one}/approve"), &json!({}));
+    let seen = json!({"fingerprint": found["approvals"][0]["fingerprint"]});
+    let answer = post(&team, "person", &format!("{one}/approve"), &seen);
     assert_eq!((answer.status, word(&answer.json()["status"])), (200, "approved".to_owned()));
     assert_eq!(status(&team), "in_progress");
     let again = post(&team, "person", &format!("{one}/reject"), &reason);
